@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points of an installed package, which start its programs. Not in `hewn`, so that a command
-does not import NumPy."""
+"""Entry points of an installed package, which start its programs.
+
+Not in `hewn`, so that a command does not import NumPy.
+"""
 
 import importlib.util
 import os

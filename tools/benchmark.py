@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times models with hewn and with the other installed engines in one session, and prints a table in
-the format of docs/measured.
+"""Times models with hewn and with the other installed engines in one session.
+
+Prints a table in the format of docs/measured.
 
     .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N]
         [--dim NAME=SIZE] MODEL.onnx ...
@@ -37,12 +38,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from generate import performance_chart
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "measure"))
 import tables
+
+if TYPE_CHECKING:
+    import onnx
+
 
 SECONDS = 1.5
 
@@ -51,6 +58,7 @@ TARGET = "HEWN_BENCHMARK_TARGET"
 
 
 def inputs_of(path: str, dims: dict[str, int]) -> dict[str, np.ndarray]:
+    """Returns random inputs for a model; `dims` binds its symbolic dims."""
     import onnx
 
     model = onnx.load(path, load_external_data=False)
@@ -68,7 +76,10 @@ def inputs_of(path: str, dims: dict[str, int]) -> dict[str, np.ndarray]:
     return feeds
 
 
-def start_hewn(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+def start_hewn(
+    path: str, feeds: dict[str, np.ndarray], threads: int, precision: str
+) -> tuple[Callable[[], list[Any]], dict[str, Any]]:
+    """Compiles a model with hewn and returns a function that runs it, and facts for the table."""
     import hewn
 
     target = os.environ.get(TARGET, "host")
@@ -80,7 +91,10 @@ def start_hewn(path: str, feeds: dict[str, np.ndarray], threads: int, precision:
     return lambda: (list(module.run(feeds).values()), folder)[0], facts
 
 
-def start_onnxruntime(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+def start_onnxruntime(
+    path: str, feeds: dict[str, np.ndarray], threads: int, precision: str
+) -> tuple[Callable[[], list[Any]], dict[str, Any]]:
+    """Loads a model with onnxruntime and returns a function that runs it, and facts for the table."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -89,7 +103,10 @@ def start_onnxruntime(path: str, feeds: dict[str, np.ndarray], threads: int, pre
     return lambda: session.run(None, feeds), {}
 
 
-def start_openvino(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+def start_openvino(
+    path: str, feeds: dict[str, np.ndarray], threads: int, precision: str
+) -> tuple[Callable[[], list[Any]], dict[str, Any]]:
+    """Compiles a model with OpenVINO and returns a function that runs it, and facts for the table."""
     import openvino
 
     model = openvino.Core().read_model(path)
@@ -99,17 +116,19 @@ def start_openvino(path: str, feeds: dict[str, np.ndarray], threads: int, precis
     compiled = openvino.Core().compile_model(model, "CPU", hints)
     request = compiled.create_infer_request()
 
-    def run():
+    def run() -> list[Any]:
         request.infer(feeds, share_inputs=True)
         return [request.get_tensor(o).data for o in compiled.outputs]
 
     return run, {}
 
 
-def for_onnx2torch(path: str):
-    """Converts a model to opset 17, the newest opset that onnx2torch supports. Expands Gelu, which
-    opset 17 does not have, and removes the attribute allowzero of Reshape, which has no effect
-    here."""
+def for_onnx2torch(path: str) -> onnx.ModelProto:
+    """Converts a model to opset 17, the newest opset that onnx2torch supports.
+
+    Expands Gelu, which opset 17 does not have, and removes the attribute allowzero of Reshape,
+    which has no effect here.
+    """
     import onnx
     from onnx import helper, numpy_helper
 
@@ -136,7 +155,10 @@ def for_onnx2torch(path: str):
     return onnx.version_converter.convert_version(model, newest)
 
 
-def start_inductor(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
+def start_inductor(
+    path: str, feeds: dict[str, np.ndarray], threads: int, precision: str
+) -> tuple[Callable[[], list[Any]], dict[str, Any]]:
+    """Compiles a model with torch.compile and returns a function that runs it, and facts for the table."""
     import onnx2torch
     import torch
     from torch._export.converter import TS2EPConverter
@@ -152,7 +174,7 @@ def start_inductor(path: str, feeds: dict[str, np.ndarray], threads: int, precis
         traced = torch.jit.freeze(torch.jit.trace(read, inputs))
         model = torch.compile(TS2EPConverter(traced, tuple(inputs)).convert().module())
 
-    def run():
+    def run() -> list[Any]:
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "medium"):
             outputs = model(*inputs)
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -174,15 +196,18 @@ ENGINES = {
 
 
 def is_installed(engine: str) -> bool:
+    """Returns true if the packages of an engine are installed."""
     return all(importlib.util.find_spec(name) for name in ENGINES[engine][0])
 
 
-def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: str, results: str) -> dict:
+def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: str, results: str) -> dict[str, Any]:
+    """Times a model with one engine in this process, and writes its results to the .npz file `results`."""
     feeds = inputs_of(path, dims)
     run, facts = ENGINES[engine][1](path, feeds, threads, precision)
     arrays = [np.asarray(y) for y in run()]  # .npz files do not support bfloat16
     np.savez(results, *[y.astype(np.float32) if y.dtype.name == "bfloat16" else y for y in arrays])
-    times, end = [], time.perf_counter() + SECONDS
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
     while len(times) < 5 or time.perf_counter() < end:
         start = time.perf_counter()
         run()
@@ -190,7 +215,8 @@ def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: s
     return {"ms": statistics.median(times) * 1e3, **facts}
 
 
-def fastest(run, seconds: float = 0.5) -> float:
+def fastest(run: Callable[[], object], seconds: float = 0.5) -> float:
+    """Returns the least time of a call in `seconds` seconds of calls."""
     best, end = math.inf, time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.perf_counter()
@@ -201,8 +227,10 @@ def fastest(run, seconds: float = 0.5) -> float:
 
 @functools.cache
 def products_a_second(threads: int, precision: str) -> float:
-    """Returns the floating-point operations per second in a matmul of two 1,024 x 1,024 matrices:
-    the maximum over hewn and OpenVINO."""
+    """Returns the floating-point operations per second in a matmul of two 1,024 x 1,024 matrices.
+
+    The result is the maximum over hewn and OpenVINO.
+    """
     from onnx import TensorProto, helper, numpy_helper, save
 
     size = 1024
@@ -214,7 +242,7 @@ def products_a_second(threads: int, precision: str) -> float:
         [numpy_helper.from_array(np.ones((size, size), np.float32), "w")],
     )
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "product.onnx")
+        path = str(pathlib.Path(folder, "product.onnx"))
         save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
         feeds = {"x": np.ones((size, size), np.float32)}
         engines = [engine for engine in ("hewn", "openvino") if is_installed(engine)]
@@ -223,8 +251,10 @@ def products_a_second(threads: int, precision: str) -> float:
 
 
 def bytes_a_second(size: int, threads: int) -> float:
-    """Returns the bytes per second at which hewn repeatedly reads `size` bytes, measured by
-    vector-matrix multiplications whose matrix has `size` bytes."""
+    """Returns the bytes per second at which hewn repeatedly reads `size` bytes.
+
+    Measures vector-matrix multiplications whose matrix has `size` bytes.
+    """
     import hewn
     from onnx import TensorProto, helper, numpy_helper
 
@@ -250,6 +280,7 @@ def bytes_a_second(size: int, threads: int) -> float:
 
 
 def last_line(text: str) -> str:
+    """Returns the last line of a message, or "?" if the message is empty."""
     return (text.strip() or "?").splitlines()[-1]
 
 
@@ -271,17 +302,17 @@ def explain(path: str, dims: dict[str, int], precision: str) -> str:
 
 
 def limit(explained: str, threads: int, precision: str) -> float:
-    """Returns the lower bound on the time of a run in milliseconds, or nan if the amount of work
-    depends on data."""
+    """Returns the lower bound on the time of a run in milliseconds, or nan if the amount of work depends on data."""
     work = re.findall(r"a launch: (\d+) flop in contractions, (\d+) bytes; (\d+) launch", explained)
     if not work or len(work) < len(re.findall(r"^    makes ", explained, re.MULTILINE)):
         return math.nan
-    weights = int(re.search(r"^weights: (\d+) bytes", explained, re.MULTILINE)[1])
+    (weights,) = map(int, re.findall(r"^weights: (\d+) bytes", explained, re.MULTILINE)[:1])
     flop, read = products_a_second(threads, precision), bytes_a_second(weights, threads)
     return 1e3 * sum(int(n) * max(int(f) / flop, int(b) / read) for f, b, n in work)
 
 
 def error(got: str, wanted: str) -> float:
+    """Returns the largest error of the results in one .npz file relative to those in another."""
     worst = 0.0
     with np.load(got) as a, np.load(wanted) as b:
         for name in b.files:
@@ -298,6 +329,7 @@ def tell_ratios(ratios: list[float]) -> None:
 
 
 def main() -> None:
+    """Benchmarks the models of the command line, or all tables of docs/measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
     parser.add_argument("--all", action="store_true", help="measure all tables of docs/measured")
@@ -349,7 +381,7 @@ def main() -> None:
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     ratios = []
     for path in said.models:
-        figures: dict[str, list[dict]] = {engine: [] for engine in engines}
+        figures: dict[str, list[dict[str, Any]]] = {engine: [] for engine in engines}
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(said.rounds):
                 for engine in engines:

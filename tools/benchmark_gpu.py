@@ -29,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from run_packed_gpu import Library, Lines, difference, kernels_of, microseconds, peer, torch_runner
@@ -41,10 +43,16 @@ COLUMNS = {
 }
 ROOT = pathlib.Path(__file__).parents[1]
 
+#: Name, path, and expression of the equivalent PyTorch function of a model.
+Case = tuple[str, str, str | None]
 
-def single_ops():
-    """Yields the tuple (name, node, input shapes, attributes, expression of the PyTorch function,
-    element type) of each single-op model."""
+
+def single_ops() -> Iterator[tuple[str, str, Sequence[tuple[int, ...]], dict[str, Any], str, str]]:
+    """Yields each single-op model as a tuple.
+
+    The tuple is (name, node, input shapes, attributes, expression of the PyTorch function, element
+    type).
+    """
     for dtype in ("float32", "bfloat16", "float16"):
         yield f"matmul 4096 {dtype}", "MatMul", [(4096, 4096), (4096, 4096)], {}, "torch.matmul", dtype
     for size in ((8192, 8192, 8192), (128, 768, 768), (4096, 768, 3072), (4096, 3072, 768)):
@@ -66,7 +74,14 @@ def single_ops():
         yield f"attention of one row {dtype}", "Attention", decode, {}, function, dtype
 
 
-def save_op(node, shapes, attributes, path, dtype="float32"):
+def save_op(
+    node: str,
+    shapes: Sequence[Sequence[int]],
+    attributes: dict[str, Any],
+    path: str | os.PathLike[str],
+    dtype: str = "float32",
+) -> None:
+    """Writes a model with a single node."""
     from onnx import helper, save
 
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) if dtype != "bfloat16" else 16
@@ -81,7 +96,7 @@ def save_op(node, shapes, attributes, path, dtype="float32"):
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), path)
 
 
-def open_dims(path):
+def open_dims(path: str) -> set[str]:
     """Returns the names of the dynamic dims of the model's inputs."""
     import onnx
 
@@ -92,14 +107,15 @@ def open_dims(path):
 class Runs:
     """The prepared runners of all engines for one model, in the process of that model."""
 
-    def __init__(self, said, folder):
+    def __init__(self, said: argparse.Namespace, folder: str) -> None:
         import hewn
         import torch
         from benchmark import inputs_of
 
         torch.set_float32_matmul_precision(said.precision[0])
         torch.backends.cudnn.allow_tf32 = said.precision[0] != "highest"
-        self.torch, self.said, self.left_out = torch, said, []
+        self.torch, self.said = torch, said
+        self.left_out: list[str] = []
         given = {name: int(size) for name, size in (dim.split("=") for dim in said.dim)}
         host, dims = inputs_of(said.one, given), {name: given.get(name, 1) for name in open_dims(said.one)}
         wanted = hewn.compile(said.one, dims=dims or None, threads=4).run(host)
@@ -116,7 +132,9 @@ class Runs:
         begin = time.perf_counter()
         loaded = Library(self.library, self.facts)
         self.record["load_s"] = time.perf_counter() - begin
-        self.runs = {"hewn": loaded.runner(self.values, self.made, torch.cuda.current_stream().cuda_stream or 1)}
+        self.runs: dict[str, Callable[[], object]] = {
+            "hewn": loaded.runner(self.values, self.made, torch.cuda.current_stream().cuda_stream or 1)
+        }
         worst = 0.0
         for _ in range(3):
             self.runs["hewn"]()
@@ -135,12 +153,14 @@ class Runs:
             if engine in said.engines:
                 self.prepare(engine, make)
 
-    def placed(self, value):
+    def placed(self, value: np.ndarray) -> Any:
+        """Returns a copy of an array as a torch tensor on the GPU."""
         if value.dtype.name == "bfloat16":
             return self.torch.from_numpy(value.view(np.int16)).cuda().view(self.torch.bfloat16)
         return self.torch.from_numpy(np.array(value)).cuda()
 
-    def prepare(self, engine, make):
+    def prepare(self, engine: str, make: Callable[[], Callable[[], object]]) -> None:
+        """Creates the runner of an engine and warms it up, or records why the engine cannot run the model."""
         try:
             runner = make()
             for _ in range(3):
@@ -150,7 +170,7 @@ class Runs:
             what = f"{COLUMNS[engine]}, {self.said.name}: {type(problem).__name__}: {str(problem)[:200]}"
             self.left_out.append(what.replace("\n", " "))
 
-    def onnxruntime_runner(self):
+    def onnxruntime_runner(self) -> Callable[[], object]:
         """Returns a runner for onnxruntime's CUDA provider on the same tensors and stream."""
         import onnxruntime
 
@@ -167,7 +187,8 @@ class Runs:
                 bind(name, "cuda", 0, np.dtype(dtype), shape, tensor.data_ptr())
         return lambda: (session.run_with_iobinding(binding), self.made)[1]
 
-    def function(self):
+    def function(self) -> Any:
+        """Returns the PyTorch function or module that is equivalent to the model."""
         if self.said.function:
             return peer(self.said.function, self.torch, False)
         sys.path.append(str(ROOT / "tools" / "measure"))
@@ -182,8 +203,9 @@ class Runs:
             module.half()
         return function
 
-    def times(self):
-        taken = {engine: [] for engine in self.runs}
+    def times(self) -> dict[str, Any]:
+        """Times all engines alternately and returns the record of the model."""
+        taken: dict[str, list[float]] = {engine: [] for engine in self.runs}
         for _ in range(self.said.rounds):
             for engine, run in self.runs.items():
                 taken[engine].append(microseconds(run, self.torch, self.said.seconds))
@@ -192,9 +214,8 @@ class Runs:
         return self.record | {"microseconds": medians, "kernels": kernels, "left_out": self.left_out}
 
 
-def serve(said):
-    """Runs the process of one model: reports when it is ready, and times the model after it
-    receives a line."""
+def serve(said: argparse.Namespace) -> None:
+    """Runs the process of one model: reports when it is ready, and times the model after it receives a line."""
     runs = Runs(said, said.folder)
     print("ready: " + json.dumps(runs.record | {"left_out": runs.left_out}), flush=True)
     if sys.stdin.readline():
@@ -202,10 +223,12 @@ def serve(said):
     os._exit(0)  # does not wait for threads and processes of PyTorch
 
 
-def answer(lines, begin, seconds):
-    """Waits for an output line of a child process that starts with `begin`. Returns the JSON value
-    after `begin` and "". If the process fails or takes more than `seconds`, returns None and the
-    reason (the last lines of the output)."""
+def answer(lines: Lines, begin: str, seconds: float) -> tuple[dict[str, Any] | None, str]:
+    """Waits for an output line of a child process that starts with `begin`.
+
+    Returns the JSON value after `begin` and "". If the process fails or takes more than `seconds`,
+    returns None and the reason (the last lines of the output).
+    """
     until, heard = time.monotonic() + seconds, []
     while line := lines.next(max(until - time.monotonic(), 0)):
         if line.startswith(begin):
@@ -216,7 +239,8 @@ def answer(lines, begin, seconds):
     return None, "".join(heard[-8:]) or f"exit code {lines.process.wait()}"
 
 
-def row(record):
+def row(record: dict[str, Any]) -> str:
+    """Returns the table row for the record of a model."""
     times = record.get("microseconds", {})
     others = [value for engine, value in times.items() if engine != "hewn"]
     cells = [f"{times[engine]:.1f}" if engine in times else "-" for engine in COLUMNS]
@@ -224,9 +248,11 @@ def row(record):
     return f"| {record['model']} | {record['precision']} | {' | '.join(cells)} | {ratio} | {record['error']:.1e} |"
 
 
-def start(case, precision, said, folder):
-    """Starts the child process of a model. The process may write its compiled library into
-    `folder`."""
+def start(case: Case, precision: str, said: argparse.Namespace, folder: str) -> Lines:
+    """Starts the child process of a model.
+
+    The process may write its compiled library into `folder`.
+    """
     name, path, function = case
     command = [
         sys.executable,
@@ -248,9 +274,11 @@ def start(case, precision, said, folder):
     return Lines(command, stdin=subprocess.PIPE)
 
 
-def measure(cases, said):
-    """Yields the record of each model. Groups of --jobs models are prepared concurrently and then
-    timed one by one."""
+def measure(cases: list[tuple[Case, str]], said: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yields the record of each model.
+
+    Groups of --jobs models are prepared concurrently and then timed one by one.
+    """
     timing = 60 + 2 * said.rounds * said.seconds * len(said.engines)
     for first in range(0, len(cases), said.jobs):
         folders = [tempfile.TemporaryDirectory() for _ in cases[first : first + said.jobs]]
@@ -267,8 +295,7 @@ def measure(cases, said):
         for (lines, record), folder in zip(ready, folders):
             if "why" not in record:
                 with contextlib.suppress(BrokenPipeError):  # if the process has exited, `answer` returns why
-                    lines.process.stdin.write("go\n")
-                    lines.process.stdin.flush()
+                    print("go", file=lines.process.stdin, flush=True)
                 timed, why = answer(lines, "record: ", timing)
                 record = timed or record | {"why": why}
                 lines.process.kill()
@@ -277,10 +304,11 @@ def measure(cases, said):
             yield record
 
 
-def cases_of(said, folder):
-    cases = [(pathlib.Path(path).stem, path, None) for path in said.models]
+def cases_of(said: argparse.Namespace, folder: str) -> list[tuple[Case, str]]:
+    """Returns the models to time, each with each precision."""
+    cases: list[Case] = [(pathlib.Path(path).stem, path, None) for path in said.models]
     for i, (name, node, shapes, attributes, function, dtype) in enumerate([] if cases else single_ops()):
-        path = os.path.join(folder, f"op{i}.onnx")
+        path = str(pathlib.Path(folder, f"op{i}.onnx"))
         save_op(node, shapes, attributes, path, dtype)
         cases.append((name, path, function))
     cases = [case for case in cases if re.search(said.only, case[0])]
@@ -288,6 +316,7 @@ def cases_of(said, folder):
 
 
 def main() -> None:
+    """Times the models of the command line, or all single ops, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
     parser.add_argument("--precision", nargs="+", default=["highest"], choices=("highest", "high", "medium"))

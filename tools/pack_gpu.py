@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles models for a GPU and packs them into a folder, to run them on another computer that has
-a GPU but no compiler.
+"""Compiles models for a GPU and packs them into a folder.
+
+The folder runs on another computer that has a GPU but no compiler.
 
     .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE]
         [--ops] [--forms] [--suite [K/N]] [--coarse] [MODEL.onnx ...]
@@ -17,6 +18,7 @@ which compresses a model of 400 MB to 20 MB and does not change the times of ker
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import lzma
 import os
@@ -24,6 +26,8 @@ import pathlib
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from run_packed_gpu import NARROW, bits_of, random_feeds, sampled
@@ -33,9 +37,11 @@ LARGE = 1 << 16  # minimum number of elements of weights that --coarse replaces
 
 
 def coarse(path: str, folder: str) -> str:
-    """Writes a copy of the model into `folder` and returns its path. In weights of at least LARGE
-    elements, each element keeps its sign, and its magnitude becomes the root mean square of the
-    tensor."""
+    """Writes a copy of the model into `folder` and returns its path.
+
+    In weights of at least LARGE elements, each element keeps its sign, and its magnitude becomes
+    the root mean square of the tensor.
+    """
     import onnx
 
     model = onnx.load(path)
@@ -45,22 +51,31 @@ def coarse(path: str, folder: str) -> str:
             size = np.sqrt(np.mean(np.square(values, dtype=np.float64)))
             signs = np.where(values < 0, -size, size).astype(values.dtype)
             weights.CopyFrom(onnx.numpy_helper.from_array(signs, weights.name))
-    made = os.path.join(folder, os.path.basename(path))
+    made = str(pathlib.Path(folder, pathlib.Path(path).name))
     onnx.save(model, made)
     return made
 
 
-def compress(file):
+def compress(file: pathlib.Path) -> None:
     """Replaces a file by FILE.xz."""
     with lzma.open(f"{file}.xz", "wb", preset=1) as packed:
         packed.write(file.read_bytes())
     file.unlink()
 
 
-def write(name, said, build_into, given, outputs, **facts):
-    """Writes the folder of a packed model and returns its size in KB. `given` are the packed inputs
-    and `outputs` the results, both by name. `build_into` is a function that compiles the library to
-    a path."""
+def write(
+    name: str,
+    said: argparse.Namespace,
+    build_into: Callable[[pathlib.Path], object],
+    given: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    **facts: Any,
+) -> int:
+    """Writes the folder of a packed model and returns its size in KB.
+
+    `given` are the packed inputs and `outputs` the results, both by name. `build_into` is a
+    function that compiles the library to a path.
+    """
     folder = pathlib.Path(said.folder) / name
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "model.so"
@@ -75,23 +90,33 @@ def write(name, said, build_into, given, outputs, **facts):
     library.with_suffix(".h").unlink(missing_ok=True)
     arrays = {f"in {key}": bits_of(value) for key, value in given.items()}
     arrays |= {f"out {key}": bits_of(sampled(value)) for key, value in outputs.items()}
-    np.savez_compressed(folder / "tensors.npz", **arrays)
+    np.savez_compressed(folder / "tensors.npz", allow_pickle=True, **arrays)
     facts["outputs"] = [(key, value.dtype.name, value.shape, largest(value)) for key, value in outputs.items()]
     (folder / "facts.json").write_text(json.dumps({"target": said.target, "precision": said.precision} | facts))
     return sum(file.stat().st_size for file in folder.iterdir()) >> 10
 
 
-def pack(name, model, feeds, said, dims, function=None):
-    """Packs a model with the results of a run on the host. `feeds` are the inputs to pack; if it is
-    None, the inputs are random and are generated again, with the same seed, when the model runs.
-    `function` is the equivalent PyTorch function as an expression."""
+def pack(
+    name: str,
+    model: Any,
+    feeds: dict[str, np.ndarray] | None,
+    said: argparse.Namespace,
+    dims: dict[str, int],
+    function: str | None = None,
+) -> None:
+    """Packs a model with the results of a run on the host.
+
+    `feeds` are the inputs to pack; if it is None, the inputs are random and are generated again,
+    with the same seed, when the model runs. `function` is the equivalent PyTorch function as an
+    expression.
+    """
     import hewn
 
     reference = hewn.compile(model, dims=dims or None)
     # Dynamic dims of the packed model get the size 5, as in the tests.
-    sizes = [[dim if isinstance(dim, int) else 5 for dim in tensor.shape] for tensor in reference.inputs]
+    sizes = [[dim if isinstance(dim, int) else 5 for dim in tensor.shape or ()] for tensor in reference.inputs]
     if feeds:
-        sizes = [feeds[tensor.name].shape for tensor in reference.inputs]
+        sizes = [list(feeds[tensor.name].shape) for tensor in reference.inputs]
     specs = [(tensor.name, tensor.dtype.name, list(size)) for tensor, size in zip(reference.inputs, sizes)]
     want = reference.run(feeds or random_feeds(specs))
     try:
@@ -109,24 +134,27 @@ def pack(name, model, feeds, said, dims, function=None):
     print(f"{name}: {size} KB", flush=True)
 
 
-def as_array(value):
-    """Converts a value to an array. ONNX test cases contain numpy scalars instead of tensors of
-    rank 0."""
+def as_array(value: object) -> Any:
+    """Converts a value to an array.
+
+    ONNX test cases contain numpy scalars instead of tensors of rank 0.
+    """
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
-def is_packable(value) -> bool:
+def is_packable(value: object) -> bool:
     """Whether a value is an array of numbers that numpy supports, or of bfloat16."""
     return isinstance(value, np.ndarray) and (value.dtype.kind in "biuf" or value.dtype.name in NARROW)
 
 
-def pack_suite(said, part):
+def pack_suite(said: argparse.Namespace, part: str) -> None:
     """Packs every Nth of ONNX's single-node cases, starting with the Kth. `part` is "K/N"."""
     import hewn
     from test_node_suite import RANDOM, accuracy, cases, plain
 
     first, step = (int(number) for number in part.split("/"))
-    packed, size, left_out = 0, 0, {}
+    packed, size = 0, 0
+    left_out: dict[str, list[str]] = {}
     for name in sorted(cases())[first::step]:
         case = cases()[name]
         graph = case.model.graph
@@ -144,7 +172,7 @@ def pack_suite(said, part):
                 size += write(
                     f"node-{name}",
                     said,
-                    lambda library, model=case.model: build(model, library, said.target, said.precision, {}),
+                    functools.partial(build, case.model, target=said.target, precision=said.precision, dims={}),
                     feeds,
                     want,
                     torch=None,
@@ -162,7 +190,7 @@ def pack_suite(said, part):
         print(f"left out ({why}): {', '.join(names)}")
 
 
-def largest(values):
+def largest(values: np.ndarray) -> float:
     """Returns the largest finite magnitude of the values; the error of a run is relative to it."""
     if values.dtype.kind != "f" and values.dtype.name not in NARROW:
         return 0.0
@@ -170,7 +198,7 @@ def largest(values):
     return float(sizes[np.isfinite(sizes)].max(initial=0))
 
 
-def build(model, library, target, precision, dims):
+def build(model: Any, library: pathlib.Path, target: str, precision: str, dims: dict[str, int] | None) -> None:
     """Compiles the library without loading it, since this host may have no GPU driver."""
     import hewn
 
@@ -178,6 +206,7 @@ def build(model, library, target, precision, dims):
 
 
 def main() -> None:
+    """Packs the models and test cases that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
@@ -200,9 +229,9 @@ def main() -> None:
         if said.ops:
             from benchmark_gpu import save_op, single_ops
 
-            for i, (name, node, shapes, attributes, function) in enumerate(single_ops()):
-                path = os.path.join(scratch, f"op{i}.onnx")
-                save_op(node, shapes, attributes, path)
+            for i, (name, node, shapes, attributes, function, dtype) in enumerate(single_ops()):
+                path = str(pathlib.Path(scratch, f"op{i}.onnx"))
+                save_op(node, shapes, attributes, path, dtype)
                 pack("op-" + name.replace(" ", "-") + suffix, path, None, said, {}, function)
     sys.path += [str(ROOT / "test" / folder) for folder in ("Emulator", "Target", "Numeric", "NodeSuite")]
     os.environ.setdefault("HEWN_TOOLS", str(ROOT / "build" / "dev" / "bin"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the models that tools/pack_gpu.py has packed on the GPU of this machine, compares the
-results with those of the host, and times the runs.
+"""Runs the models that tools/pack_gpu.py has packed on the GPU of this machine.
+
+Compares the results with those of the host, and times the runs.
 
     python3 run.py [--only REGEX] [--rounds N] [--torch NAME=EXPRESSION ...] [--json FILE]
     compute-sanitizer --tool memcheck python3 run.py --here --check [--only REGEX]
@@ -25,6 +26,7 @@ import ctypes
 import importlib
 import json
 import lzma
+import os
 import pathlib
 import queue
 import re
@@ -34,6 +36,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -46,42 +51,46 @@ COLUMNS = ("model", "error", "load s", "hewn us", "torch eager us", "torch.compi
 NARROW = {"bfloat16": 4}  # types that numpy lacks (arrays hold their bits) -> DLPack's number of the type
 
 
-def bits_of(values):
-    """Returns an array that numpy can store in a file: elements of a type that numpy lacks become
-    unsigned integers with the same bits."""
+def bits_of(values: np.ndarray) -> np.ndarray:
+    """Returns an array that numpy can store in a file.
+
+    Elements of a type that numpy lacks become unsigned integers with the same bits.
+    """
     return values.view(np.uint16) if values.dtype.name in NARROW else values
 
 
-def numbers_of(values, dtype):
+def numbers_of(values: np.ndarray, dtype: str) -> np.ndarray:
     """Returns an array of numbers for comparisons: converts the bits of types that numpy lacks."""
     if dtype not in NARROW:
         return values
     return (values.astype(np.uint32) << 16).view(np.float32)
 
 
-def storage(dtype):
+def storage(dtype: str) -> np.dtype[Any]:
     """Returns the numpy type in which elements of the type `dtype` are stored."""
     return np.dtype(np.uint16 if dtype in NARROW else dtype)
 
 
 class Lines:
-    """Reads the output of a process line by line, with a time limit. A thread reads the pipe: since
-    the file object buffers several lines, waiting for the pipe to become readable would miss lines
-    that are already buffered."""
+    """Reads the output of a process line by line, with a time limit.
 
-    def __init__(self, command, **options):
+    A thread reads the pipe: since the file object buffers several lines, waiting for the pipe to
+    become readable would miss lines that are already buffered.
+    """
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
-        self.heard = queue.Queue()
+        self.heard: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
 
-    def read(self):
-        for line in self.process.stdout:
+    def read(self) -> None:
+        """Reads the output until its end, in a thread."""
+        for line in self.process.stdout or ():
             self.heard.put(line)
         self.heard.put("")
 
-    def next(self, seconds):
-        """Returns the next line, "" at the end of the output, or None if there is no line within
-        the time limit."""
+    def next(self, seconds: float) -> str | None:
+        """Returns the next line, "" at the end of the output, or None if there is no line within the time limit."""
         try:
             return self.heard.get(timeout=seconds)
         except queue.Empty:
@@ -89,6 +98,8 @@ class Lines:
 
 
 class DLTensor(ctypes.Structure):
+    """Layout of DLPack's DLTensor in C."""
+
     _fields_ = [
         ("data", ctypes.c_void_p),
         ("device", ctypes.c_int32 * 2),
@@ -101,6 +112,8 @@ class DLTensor(ctypes.Structure):
 
 
 class Status(ctypes.Structure):
+    """Layout of hewn_status in C."""
+
     _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
 
 
@@ -120,7 +133,7 @@ class Options(ctypes.Structure):
     ]
 
 
-def describe(tensor, dtype):
+def describe(tensor: Any, dtype: str) -> DLTensor:
     """Returns the DLTensor of a numpy array or of a PyTorch tensor on the device."""
     host = isinstance(tensor, np.ndarray)
     shape = (ctypes.c_int64 * max(tensor.ndim, 1))(*tensor.shape)
@@ -132,10 +145,14 @@ def describe(tensor, dtype):
 
 
 class Library:
-    """The library of a model and a context. If `hook` is given, the context times each kernel on
-    the device and calls it."""
+    """The library of a model and a context.
 
-    def __init__(self, path, facts, hook=None):
+    If `hook` is given, the context times each kernel on the device and calls it.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], facts: dict[str, Any], hook: Callable[..., object] | None = None
+    ) -> None:
         self.types = [[spec[1] for spec in facts[side]] for side in ("inputs", "outputs")]
         self.code = ctypes.CDLL(str(path))
         for name in ("hewn_context_create", "hewn_context_set_stream", "hewn_run"):
@@ -147,33 +164,38 @@ class Library:
         self.ask(self.code.hewn_context_create(self.model, ctypes.byref(options), ctypes.byref(self.context)))
 
     @staticmethod
-    def ask(status):
+    def ask(status: Status) -> None:
+        """Raises RuntimeError if `status` is an error."""
         if status.code:
             raise RuntimeError(status.message.decode())
 
-    def runner(self, inputs, outputs, stream=None):
-        """Returns a function that runs the model on these tensors, on the CUDA stream `stream` if
-        it is given."""
+    def runner(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], stream: int | None = None
+    ) -> Callable[[], Sequence[Any]]:
+        """Returns a function that runs the model on these tensors, on the CUDA stream `stream` if it is given."""
         if stream is not None:
             self.ask(self.code.hewn_context_set_stream(self.context, ctypes.c_void_p(stream)))
         arrays = [
             (DLTensor * len(list_))(*map(describe, list_, types)) for list_, types in zip((inputs, outputs), self.types)
         ]
 
-        def run():
+        def run() -> Sequence[Any]:
             self.ask(self.code.hewn_run(self.model, self.context, *arrays))
             return outputs
 
-        run.held = (self, inputs)
+        run.held = (self, inputs)  # type: ignore[attr-defined] # they must live as long as the function
         return run
 
-    def close(self):
+    def close(self) -> None:
+        """Destroys the context of the library."""
         self.code.hewn_context_destroy(self.context)
 
 
-def random_feeds(specs):
-    """Returns random inputs, which are the same on all machines. `specs` contains name, type and
-    shape of each input."""
+def random_feeds(specs: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    """Returns random inputs, which are the same on all machines.
+
+    `specs` contains name, type and shape of each input.
+    """
     random = np.random.default_rng(0)
     feeds = {}
     for name, dtype, shape in specs:
@@ -188,23 +210,28 @@ def random_feeds(specs):
     return feeds
 
 
-def sampled(values):
-    """Returns the elements of a model's result that are packed and compared: all elements, or
-    SAMPLES random ones if the result has more."""
+def sampled(values: np.ndarray) -> np.ndarray:
+    """Returns the elements of a model's result that are packed and compared.
+
+    These are all elements, or SAMPLES random ones if the result has more.
+    """
     flat = np.ascontiguousarray(values).reshape(-1)
     return flat if flat.size <= SAMPLES else flat[np.random.default_rng(1).integers(0, flat.size, SAMPLES)]
 
 
-def is_near(got, want, facts):
-    """Compares two arrays with the tolerances of ONNX's test runner. The absolute tolerance is at
-    least 1e-6 of the largest result, because a sum whose summands cancel has the rounding errors of
-    these summands."""
+def is_near(got: np.ndarray, want: np.ndarray, facts: dict[str, Any]) -> bool:
+    """Compares two arrays with the tolerances of ONNX's test runner.
+
+    The absolute tolerance is at least 1e-6 of the largest result, because a sum whose summands
+    cancel has the rounding errors of these summands.
+    """
     finite = np.abs(want[np.isfinite(want)]) if want.dtype.kind == "f" else want
     largest = float(finite.max()) if finite.size and want.dtype.kind == "f" else 0
     return np.allclose(got, want, rtol=facts["rtol"], atol=max(facts["atol"], 1e-6 * largest), equal_nan=True)
 
 
-def difference(got, want, largest):
+def difference(got: np.ndarray, want: np.ndarray, largest: float) -> float:
+    """Returns the largest difference relative to `largest`, or infinity if other elements are finite."""
     if got.dtype.kind != "f":
         return float(not np.array_equal(got, want))
     got, want = got.astype(np.float64), want.astype(np.float64)
@@ -214,13 +241,13 @@ def difference(got, want, largest):
     return float(np.abs(got - want)[kept].max(initial=0) / max(largest, 1e-30))
 
 
-def microseconds(run, torch, seconds=0.3):
+def microseconds(run: Callable[[], object], torch: ModuleType, seconds: float = 0.3) -> float:
     """Returns the median time of a run in microseconds, measured by events of the device."""
     for _ in range(3):
         run()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
-    def timed(count):
+    def timed(count: int) -> float:
         begin.record()
         for _ in range(count):
             run()
@@ -232,13 +259,17 @@ def microseconds(run, torch, seconds=0.3):
     return statistics.median(timed(count) for _ in range(5))
 
 
-def torch_runner(function, values, compiled, torch):
-    """Returns a runner for a PyTorch function on device tensors. `compiled` is False for eager
-    mode, the mode of torch.compile, or True for max-autotune."""
+def torch_runner(
+    function: Callable[..., Any], values: Sequence[Any], compiled: bool | str, torch: ModuleType
+) -> Callable[[], list[Any]]:
+    """Returns a runner for a PyTorch function on device tensors.
+
+    `compiled` is False for eager mode, the mode of torch.compile, or True for max-autotune.
+    """
     if compiled:
         function = torch.compile(function, mode=compiled if isinstance(compiled, str) else "max-autotune")
 
-    def run():
+    def run() -> list[Any]:
         with torch.inference_mode():
             made = function(*values)
         return list(made) if isinstance(made, (tuple, list)) else [made]
@@ -246,7 +277,8 @@ def torch_runner(function, values, compiled, torch):
     return run
 
 
-def find_torch():
+def find_torch() -> ModuleType | None:
+    """Returns the package torch, or None if it is not installed or has no GPU."""
     try:
         import torch
     except ImportError:
@@ -254,7 +286,7 @@ def find_torch():
     return torch if torch.cuda.is_available() else None
 
 
-def peer(expression, torch, half):
+def peer(expression: str, torch: ModuleType, half: bool) -> Callable[..., Any]:
     """Returns the PyTorch function or module, on the device, that an expression describes."""
     names = {"torch": torch, "functional": torch.nn.functional}
     for package in ("torchvision", "transformers"):
@@ -267,9 +299,12 @@ def peer(expression, torch, half):
     return function
 
 
-def kernels_of(library, facts, inputs, outputs):
+def kernels_of(
+    library: str | os.PathLike[str], facts: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]
+) -> list[dict[str, Any]]:
     """Returns the device time of each kernel in the fastest of five runs, longest first."""
-    heard, fastest = [], []
+    heard: list[tuple[str, float]] = []
+    fastest: list[tuple[str, float]] = []
     loaded = Library(library, facts, lambda _, kernel, begin, end: heard.append((kernel.decode(), end - begin)))
     run = loaded.runner(inputs, outputs)
     for _ in range(5):
@@ -278,7 +313,7 @@ def kernels_of(library, facts, inputs, outputs):
         if not fastest or sum(took for _, took in heard) < sum(took for _, took in fastest):
             fastest = list(heard)
     loaded.close()
-    kernels = {}
+    kernels: dict[str, dict[str, Any]] = {}
     for name, took in fastest:
         kernel = kernels.setdefault(name, {"kernel": name, "launches": 0, "microseconds": 0.0})
         kernel["launches"] += 1
@@ -286,21 +321,21 @@ def kernels_of(library, facts, inputs, outputs):
     return sorted(kernels.values(), key=lambda kernel: -kernel["microseconds"])
 
 
-def unpacked(name, scratch):
-    """Decompresses the library and the weights of a model into a folder and returns the path of the
-    library."""
+def unpacked(name: str, scratch: str) -> pathlib.Path:
+    """Decompresses the library and the weights of a model into a folder and returns the path of the library."""
     for file in (HOME / name).glob("model.so*.xz"):
         with lzma.open(file) as packed:
             (pathlib.Path(scratch) / file.stem).write_bytes(packed.read())
     return pathlib.Path(scratch) / "model.so"
 
 
-def is_right(facts, worst):
+def is_right(facts: dict[str, Any], worst: float) -> bool:
+    """Returns true if the error of a model is within the limit for its types and precision."""
     narrow = any(dtype in ("float16", *NARROW) for _, dtype, *_ in (*facts["inputs"], *facts["outputs"]))
     return worst <= (2e-2 if narrow else LIMITS.get(facts["precision"], 1.0))
 
 
-def measure(name, said):
+def measure(name: str, said: argparse.Namespace) -> dict[str, Any]:
     """Runs and times a model and returns its record."""
     facts = json.loads((HOME / name / "facts.json").read_text())
     record = {"model": name, "target": facts["target"], "precision": facts["precision"], "left_out": []}
@@ -328,7 +363,7 @@ def measure(name, said):
     return record
 
 
-def row(record):
+def row(record: dict[str, Any]) -> str:
     """Returns the table row for the record of a model."""
     cells = {"model": record["model"]}
     if "error" in record:
@@ -340,9 +375,20 @@ def row(record):
     return "| " + " | ".join(cells.get(column, "-") for column in COLUMNS) + " |"
 
 
-def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
-    """Times hewn and PyTorch alternately and returns the medians by column. Appends errors of
-    PyTorch to `left_out`."""
+def timed(
+    facts: dict[str, Any],
+    loaded: Library,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    name: str,
+    said: argparse.Namespace,
+    torch: ModuleType,
+    left_out: list[str],
+) -> dict[str, float]:
+    """Times hewn and PyTorch alternately and returns the medians by column.
+
+    Appends errors of PyTorch to `left_out`.
+    """
     torch.set_float32_matmul_precision(facts["precision"])
     values = [torch.from_numpy(value).cuda() for value in inputs]
     made = [torch.from_numpy(value).cuda() for value in outputs]
@@ -360,7 +406,7 @@ def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
         except Exception as problem:
             left_out.append(f"{column}, {name}: {type(problem).__name__}: {str(problem)[:200]}".replace("\n", " "))
             runs.pop(column, None)
-    times = {column: [] for column in runs}
+    times: dict[str, list[float]] = {column: [] for column in runs}
     for _ in range(said.rounds):
         for column, run in runs.items():
             times[column].append(microseconds(run, torch))
@@ -369,15 +415,17 @@ def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
     return median
 
 
-def here(names, said):
-    """Measures the models in this process. Prints the start and the record of each model for the
-    parent process."""
+def here(names: Sequence[str], said: argparse.Namespace) -> None:
+    """Measures the models in this process.
+
+    Prints the start and the record of each model for the parent process.
+    """
     for name in names:
         print(f"begins: {name}", flush=True)
         print("record: " + json.dumps(measure(name, said)), flush=True)
 
 
-def tell(record, records, file):
+def tell(record: dict[str, Any], records: list[dict[str, Any]], file: str | None) -> None:
     """Prints the table row of a model and writes all records so far to `file`."""
     records.append(record)
     print(row(record), flush=True)
@@ -391,14 +439,18 @@ def tell(record, records, file):
         other.replace(file)
 
 
-def elsewhere(names, arguments, said):
-    """Measures the models in child processes. If one dies or hangs, records the failure of its
-    current model and starts another process for the models after it. Returns all records."""
-    records = []
+def elsewhere(names: list[str], arguments: list[str], said: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measures the models in child processes.
+
+    If one dies or hangs, records the failure of its current model and starts another process for
+    the models after it. Returns all records.
+    """
+    records: list[dict[str, Any]] = []
     while names:
         only = "^(" + "|".join(map(re.escape, names)) + ")$"
         command = [sys.executable, __file__, *arguments, "--here", "--only", only]
-        lines, begun, heard, why = Lines(command), 0, [], ""
+        lines, begun, why = Lines(command), 0, ""
+        heard: list[str] = []
         while line := lines.next(said.patience):
             if line.startswith("begins: "):
                 begun, heard = begun + 1, []
@@ -419,6 +471,7 @@ def elsewhere(names, arguments, said):
 
 
 def main() -> None:
+    """Runs the models that the command line selects, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--rounds", type=int, default=3)

@@ -32,6 +32,7 @@ def decode(scores: np.ndarray, characters: list[str]) -> str:
 
 
 def main() -> None:
+    """Prints the text that the model recognizes in an image."""
     library, model, image = sys.argv[1:]
     metadata = {entry.key: entry.value for entry in onnx.load(model).metadata_props}
     characters = ["", *metadata["character"].splitlines(), " "]

@@ -5,12 +5,16 @@
     `python pictures.py images/ --library model.so --workers 2 --output classes/`
 
 The input of the model is float32 [batch, 3, height, width] with values from 0 to 1; its output is a
-score per class. The result has a row per file with its path and its class."""
+score per class. The result has a row per file with its path and its class.
+"""
+
+from __future__ import annotations
 
 import argparse
 import os
 import pathlib
 import time
+from typing import Any
 
 import numpy as np
 import ray
@@ -23,16 +27,20 @@ UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
 class Pictures(Predictor):
-    """Maps paths to classes. Also returns the error if an image could not be read (its class is
-    -1), the worker, and the time.
+    """Maps paths to classes.
+
+    Also returns the error if an image could not be read (its class is -1), the worker, and the
+    time.
 
     Workers read the images themselves. So Ray's object store only contains paths and classes, and
     no separate tasks read images. Such tasks need a core; if the workers reserve all cores, Ray
     waits forever.
     """
 
-    def prepare(self, batch):
-        height, width = self.module.inputs[0].shape[2:]
+    def prepare(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Reads the images of a batch and scales them to the input size of the model."""
+        shape: Any = self.module.inputs[0].shape
+        height, width = shape[2:]
         pictures = np.zeros((len(batch["path"]), 3, height, width), np.float32)
         errors = np.full(len(pictures), "", object)
         for row, path in enumerate(batch["path"]):
@@ -44,7 +52,8 @@ class Pictures(Predictor):
                 errors[row] = str(problem) or type(problem).__name__
         return {"path": batch["path"], "error": errors, self.module.inputs[0].name: pictures}
 
-    def finish(self, batch):
+    def finish(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Returns the classes of a batch."""
         scores = batch[next(iter(self.outputs.values()))]
         count = len(batch["path"])
         best = scores.reshape(count, -1).argmax(axis=1)
@@ -57,10 +66,14 @@ class Pictures(Predictor):
         }
 
 
-def classes(folder, library, workers, batch_size=16, model=Pictures):
-    """Returns the dataset of results, which Ray computes when it is read. If a worker dies, Ray
-    restarts it and repeats its batch. A worker has at most two blocks queued, so that workers that
-    start late also get work. Raises ValueError if the folder is empty."""
+def classes(
+    folder: pathlib.Path, library: pathlib.Path, workers: int, batch_size: int = 16, model: type[Predictor] = Pictures
+) -> ray.data.Dataset:
+    """Returns the dataset of results, which Ray computes when it is read.
+
+    If a worker dies, Ray restarts it and repeats its batch. A worker has at most two blocks queued,
+    so that workers that start late also get work. Raises ValueError if the folder is empty.
+    """
     paths = [{"path": str(path)} for path in sorted(folder.iterdir())]
     if not paths:
         raise ValueError(f"there are no images in '{folder}'")
@@ -74,17 +87,19 @@ def classes(folder, library, workers, batch_size=16, model=Pictures):
     )
 
 
-def rate(found):
-    """Returns images per second while all workers were active: from the time when each worker had
-    completed a batch until the first worker completed its last batch. Excludes the start of the
-    workers."""
+def rate(found: ray.data.Dataset) -> float:
+    """Returns images per second while all workers were active.
+
+    The time is from when each worker had completed a batch until the first worker completed its
+    last batch. Excludes the start of the workers.
+    """
     rows = found.to_pandas(limit=None)
     by_worker = rows.groupby("pid")["finished"]
     begin, end = by_worker.min().max(), by_worker.max().min()
     return ((rows["finished"] > begin) & (rows["finished"] <= end)).sum() / max(end - begin, 1e-9)
 
 
-def make(folder, count, size=(64, 64)):
+def make(folder: pathlib.Path, count: int, size: tuple[int, int] = (64, 64)) -> None:
     """Writes images of noise, each with its own seed."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
@@ -92,7 +107,8 @@ def make(folder, count, size=(64, 64)):
         Image.fromarray(pixels).save(folder / f"{number:06}.png")
 
 
-def main():
+def main() -> None:
+    """Classifies the images of a folder, or writes test images."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--make", type=int, metavar="COUNT", help="only write this number of test images to the folder")

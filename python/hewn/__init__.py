@@ -16,8 +16,8 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class CompileError(Exception):
         errors = [d.text.removeprefix("error: ") for d in diagnostics if not d.is_warning]
         super().__init__("\n".join(errors) or "the model cannot be compiled")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
+        """Pickles all diagnostics."""
         return CompileError, (self.diagnostics,)  # pickles all diagnostics
 
 
@@ -74,19 +75,21 @@ class RunError(Exception):
 
 
 # No output buffers: the run allocates all outputs.
-_NOWHERE: list = []
+_NOWHERE: list[Any] = []
 
 
 def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
-    """Converts Python numbers, or nested lists of them, to the type of an input. Python numbers
-    have no bit width, so only fractions are rejected, for integers."""
+    """Converts Python numbers, or nested lists of them, to the type of an input.
+
+    Python numbers have no bit width, so only fractions are rejected, for integers.
+    """
     array = np.asarray(value)
     if array.dtype.kind in "fc" and dtype.kind in "iub":
         raise TypeError(f"got fractions, but the model expects {dtype}")
     return array.astype(dtype)
 
 
-def _release(model_holder: list, folder: str | None) -> None:
+def _release(model_holder: list[Any], folder: str | None) -> None:
     model_holder.clear()
     if folder:
         import shutil
@@ -100,8 +103,7 @@ def _expect_threads(threads: object) -> None:
 
 
 def _expect_library(path: str | os.PathLike[str]) -> None:
-    """Rejects paths of models, for which the system's loader would only report an invalid ELF
-    header."""
+    """Rejects paths of models, for which the system's loader would only report an invalid ELF header."""
     if pathlib.Path(os.fsdecode(path)).suffix in (".onnx", ".onnxtxt"):
         raise RunError(f"'{os.fsdecode(path)}' is a model, not a library: use hewn.compile to compile and load it")
 
@@ -118,13 +120,14 @@ def _model_type(path: str | os.PathLike[str]) -> type:
 class _Closed:
     """Replaces the model of a closed module, so that each use of the module raises RunError."""
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         raise RunError("this module is closed")
 
 
 class Module:
-    """A compiled and loaded model. Runs of a module are serialized; load it several times for
-    concurrent runs.
+    """A compiled and loaded model.
+
+    Runs of a module are serialized; load it several times for concurrent runs.
 
     A module is a context manager; `close` releases its library and memory. A module whose library
     is a permanent file (`output`, or `hewn.load`) can be pickled: as the path and the load options.
@@ -148,21 +151,20 @@ class Module:
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
             ranks = ranks_of(communicator)
-            model = _model_type(path)(
-                os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks, weights
-            )
+            place = os.path.abspath(path)  # noqa: PTH100 (Path.resolve follows symbolic links)
+            model = _model_type(path)(place, threads, device, cache, verify, copy_weights, ranks, weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         # Report of the quantization, if `compile` quantized: "sqnr_db" by output, layers, bytes,
         # the quantization.
-        self.report: dict | None = None
-        self._options = (os.path.abspath(path), threads, device, cache_dir, verify, copy_weights)
+        self.report: dict[str, Any] | None = None
+        self._options = (place, threads, device, cache_dir, verify, copy_weights)
         self._has_ranks = ranks is not None
         self._has_weights = weights is not None
         self._is_temporary = _folder is not None
         self._held = [model, _custom]  # the model calls functions of _custom
         self._calls_python = bool(_custom and _custom.functions)
-        self._model = model
+        self._model: _hewn.Model = model  # or a _wasm.Model, or _Closed
         inputs, outputs = tensors_of(model)
         self.inputs, self.outputs = folded(inputs), folded(outputs)
         self._inputs, self._outputs = plain(inputs), plain(outputs)  # a map is two tensors
@@ -178,26 +180,32 @@ class Module:
         self._release = weakref.finalize(self, _release, self._held, _folder)
 
     def close(self) -> None:
-        """Releases the library, the memory of its context and temporary files. Returned arrays stay
-        valid. Waits for a running run. Closing a closed module has no effect."""
+        """Releases the library, the memory of its context and temporary files.
+
+        Returned arrays stay valid. Waits for a running run. Closing a closed module has no effect.
+        """
         with self._turn:
-            self._model = _Closed()
+            self._model = cast("_hewn.Model", _Closed())
             self._release()
 
     def __enter__(self) -> Module:
+        """Returns the module itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Closes the module."""
         self.close()
 
     def __repr__(self) -> str:
+        """Returns the signature, target and number of threads."""
         if isinstance(self._model, _Closed):
             return "<hewn.Module, closed>"
         threads = self._options[1]
         counted = f"{threads} thread{'s' * (threads != 1)}"
         return f"<hewn.Module {self.name}({signature(self.inputs)}) -> ({signature(self.outputs)}), {self.variant}, {counted}>"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the path and the load options; raises TypeError if they do not describe the module."""
         if self._is_temporary:
             raise TypeError("the library of this module is temporary: compile it with output=PATH to pickle it")
         if self._has_ranks:
@@ -215,14 +223,16 @@ class Module:
 
     @property
     def cases(self) -> dict[str, str | None]:
-        """Conditions on dims for which the library has specialized code. Each maps to None, or to
-        the reason why the model cannot run in this case. Empty if there is only one case."""
+        """Conditions on dims for which the library has specialized code.
+
+        Each maps to None, or to the reason why the model cannot run in this case. Empty if there is
+        only one case.
+        """
         return {condition: refusal for condition, refusal, _ in self._model.cases}
 
     @property
     def variants(self) -> list[str]:
-        """Targets for which the library has code, ordered from the most to the least
-        specialized."""
+        """Targets for which the library has code, ordered from the most to the least specialized."""
         return self._model.variants
 
     @property
@@ -232,19 +242,22 @@ class Module:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The model's metadata by key: its `metadata_props`, and "onnx.producer_name" and others
-        (docs/reference/python.md)."""
+        """The model's metadata by key (docs/reference/python.md).
+
+        The keys are those of its `metadata_props`, and "onnx.producer_name" and others.
+        """
         return dict(self._model.metadata)
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes that this rank of a partitioned model read from, wrote to and received from other
-        ranks in all runs."""
+        """Bytes that this rank of a partitioned model read from, wrote to and received from other ranks in all runs."""
         return self._model.moved_bytes
 
     def __call__(self, *arrays: object, **named: object) -> Any:
-        """Runs on arrays in the order of `inputs`, or by name. Returns the output, or a tuple of
-        several outputs."""
+        """Runs on arrays in the order of `inputs`, or by name.
+
+        Returns the output, or a tuple of several outputs.
+        """
         if len(arrays) > len(self.inputs):
             count = f"{len(self.inputs)} input{'s' * (len(self.inputs) != 1)}"
             raise RunError(f"got {len(arrays)} arrays, but the model has {count}")
@@ -261,8 +274,9 @@ class Module:
         out: Mapping[str, object] | None = None,
         stream: object = None,
     ) -> dict[str, Any]:
-        """Runs on arrays by name (numpy arrays, or objects with DLPack). Returns the outputs by
-        name, as numpy arrays, or as torch tensors if an input is one.
+        """Runs on arrays by name (numpy arrays, or objects with DLPack).
+
+        Returns the outputs by name, as numpy arrays, or as torch tensors if an input is one.
 
         `outputs` names the outputs to return, in this order. `out` has arrays for outputs, by name
         (numpy arrays, or objects with DLPack, including torch's bfloat16). They must be writable,
@@ -346,17 +360,19 @@ class Module:
         out = dict(out or {})
         self._expect_outputs(out)
         first = _device.first_on_device(feeds, out)
-        if stream is None:
-            handle = 0 if first is None else _device.stream_of(first)
-        else:
+        if stream is not None:
             handle = _device.handle_of(stream)
+        elif first is not None:
+            handle = _device.stream_of(first)
+        else:
+            handle = 0
         arrays = [self._fed_on_device(tensor, feeds[tensor.name], handle) for tensor in self._inputs]
         given = dict(out)
         if first is not None:
             self._allocate(given, first, handle, arrays)
         into = self._into_on_device(given, arrays, handle)
 
-        def handed(values: list) -> list:
+        def handed(values: list[Any]) -> list[Any]:
             return [value.handed if isinstance(value, _device.DeviceTensor) else value for value in values]
 
         results = self._run_with_python(handed(arrays), handed(into), handle)
@@ -387,9 +403,8 @@ class Module:
             raise RunError(f"{what} '{tensor.name}' is {opened.dtype}, but the model {verb} {tensor.dtype}")
         return opened
 
-    def _allocate(self, given: dict, first: object, handle: int, arrays: list) -> None:
-        """Allocates a tensor on the device of `first` for each output of known shape that has
-        none."""
+    def _allocate(self, given: dict[str, Any], first: object, handle: int, arrays: list[Any]) -> None:
+        """Allocates a tensor on the device of `first` for each output of known shape that has none."""
         shapes = self._model.output_shapes([getattr(array, "shape", None) for array in arrays])
         for tensor, shape in zip(self._outputs, shapes):
             if tensor.name in given or shape is None or tensor.dtype == object:
@@ -397,9 +412,8 @@ class Module:
             if (made := _device.allocated(first, handle, shape, tensor.dtype)) is not None:
                 given[tensor.name] = made
 
-    def _into_on_device(self, given: Mapping[str, object], arrays: list, handle: int) -> list:
-        """Returns the output buffers for the extension: for each output a tensor on the device, an
-        array, or None."""
+    def _into_on_device(self, given: Mapping[str, object], arrays: list[Any], handle: int) -> list[Any]:
+        """Returns the output buffers for the extension: for each output a tensor on the device, an array, or None."""
         fed = [array for array in arrays if isinstance(array, _device.DeviceTensor)]
         on_host = [array for array in arrays if not isinstance(array, _device.DeviceTensor)]
         into = self._into({n: v for n, v in given.items() if not _device.is_on_device(v)}, on_host)
@@ -413,41 +427,43 @@ class Module:
             into[i] = opened
         return into
 
-    async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, Any]:
-        """Awaits `run` in a thread, without blocking the event loop. Runs of a module are still
-        serialized."""
+    async def run_async(self, feeds: Mapping[str, object], **options: Any) -> dict[str, Any]:
+        """Awaits `run` in a thread, without blocking the event loop.
+
+        Runs of a module are still serialized.
+        """
         import asyncio  # its import takes longer than that of this package
 
         return await asyncio.to_thread(self.run, feeds, **options)
 
-    def _chosen(self, found: dict, outputs: Sequence[str] | None) -> dict:
+    def _chosen(self, found: dict[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         names = [t.name for t in self.outputs] if outputs is None else outputs
         names = [names] if isinstance(names, str) else list(names)
         self._expect_outputs(names)
         return self._maps.found(found, names)
 
-    def _expect_outputs(self, names: Sequence[str]) -> None:
+    def _expect_outputs(self, names: Iterable[str]) -> None:
         if unknown := sorted(set(names) - {t.name for t in self.outputs} - self._maps.parts):
             known = ", ".join(t.name for t in self.outputs)
             raise RunError(f"no such outputs: {', '.join(unknown)}; the model's outputs are: {known}")
 
-    def _into(self, out: Mapping[str, object], arrays: list) -> list:
+    def _into(self, out: Mapping[str, object], arrays: list[Any]) -> list[Any]:
         """Returns the output buffers for the extension: for each output an array, or None."""
         self._expect_outputs(out)
         into = []
         for tensor in self._outputs:
-            array = out.get(tensor.name)
+            array: Any = out.get(tensor.name)
             if array is not None:
                 array = array if isinstance(array, np.ndarray) else self._borrowed(tensor, array)
                 self._expect_writable(tensor, array)
                 if any(np.may_share_memory(array, a) for a in arrays if isinstance(a, np.ndarray)):
                     raise RunError(f"out '{tensor.name}' shares memory with an input")
-            native = array is None or array.dtype.isbuiltin == 1
-            into.append(array if native else array.view(f"u{array.itemsize}"))
+            is_native = array is None or array.dtype.isbuiltin == 1
+            into.append(array if is_native else array.view(f"u{array.itemsize}"))
         return into
 
     @staticmethod
-    def _borrowed(tensor: Tensor, value: object) -> object:
+    def _borrowed(tensor: Tensor, value: object) -> Any:
         try:
             value = _tensors.array_of(value)
             is_foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
@@ -466,9 +482,11 @@ class Module:
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise RunError(f"out '{tensor.name}' must be dense, row-major and writable")
 
-    def _run_with_python(self, arrays: list, into: list, stream: int | None = None) -> list:
-        """Runs a model on a stream, or a model with custom ops that are Python functions. If such a
-        function raises an exception, it is the cause of the RunError."""
+    def _run_with_python(self, arrays: list[Any], into: list[Any], stream: int | None = None) -> list[Any]:
+        """Runs a model on a stream, or a model with custom ops that are Python functions.
+
+        If such a function raises an exception, it is the cause of the RunError.
+        """
         with raised() as cause_of:
             try:
                 with self._turn:
@@ -482,7 +500,7 @@ class Module:
                 raise RunError(str(problem)) from cause
 
     @staticmethod
-    def _result(tensor: Tensor, result: object) -> np.ndarray | list | None:
+    def _result(tensor: Tensor, result: Any) -> np.ndarray | list[Any] | None:
         if result is None:
             return None
         if isinstance(result, list):
@@ -492,7 +510,8 @@ class Module:
             array = np.empty(len(data), object)
             array[:] = data
             return array.reshape(shape)
-        return data.view(tensor.dtype).reshape(shape)
+        numbers: np.ndarray = data.view(tensor.dtype).reshape(shape)
+        return numbers
 
     @classmethod
     def _feed(cls, tensor: Tensor, value: object) -> object:
@@ -507,7 +526,7 @@ class Module:
         return [cls._array(tensor, item) for item in value]
 
     @staticmethod
-    def _strings(value: object) -> tuple[list, tuple[int, ...]]:
+    def _strings(value: object) -> tuple[list[Any], tuple[int, ...]]:
         """Returns the elements, which the extension checks and encodes, and the shape."""
         array = np.asarray(value, dtype=None if isinstance(value, np.ndarray) else object)
         return array.ravel().tolist(), array.shape
@@ -546,7 +565,7 @@ def _compile_and_report(
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
     limits: Mapping[str, int] | None = None,
     precision: str = "highest",
-    quantize: str | os.PathLike[str] | Mapping | None = None,
+    quantize: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     calibration: object = None,
     min_sqnr: float | None = None,
     max_error: float | None = None,
@@ -557,10 +576,12 @@ def _compile_and_report(
     custom: CustomOps | None = None,
     tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     dim_names: str = "lenient",
-) -> tuple[str, dict | None]:
-    """Compiles a model to a file without loading it. `emit` is a stage to stop at; its text is
-    returned if there is no output file. Also returns the report of the quantization. `transient`:
-    the file is temporary."""
+) -> tuple[str, dict[str, Any] | None]:
+    """Compiles a model to a file without loading it.
+
+    `emit` is a stage to stop at; its text is returned if there is no output file. Also returns the
+    report of the quantization. `transient`: the file is temporary.
+    """
     from . import _arguments, _calibration  # imported here because loading a library needs neither
 
     path = data = None
@@ -597,8 +618,8 @@ def _compile_and_report(
         dim_names=dim_names,
     )
     told = [
-        Diagnostic(*where, _arguments.in_python(reason), is_warning, _arguments.in_python(text))
-        for *where, reason, is_warning, text in messages
+        Diagnostic(node, op, domain, opset, _arguments.in_python(reason), is_warning, _arguments.in_python(text))
+        for node, op, domain, opset, reason, is_warning, text in messages
     ]
     if not ok:
         raise CompileError(told)
@@ -608,14 +629,21 @@ def _compile_and_report(
     return text, json.loads(report) if report else None
 
 
-def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: object) -> str:
-    """Compiles a model to a file. Returns the text of the stage at which `emit` stops the
-    compilation."""
+def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: Any) -> str:
+    """Compiles a model to a file.
+
+    Returns the text of the stage at which `emit` stops the compilation.
+    """
     return _compile_and_report(model, output, **options)[0]
 
 
 def _load_compiled(
-    artifact: object, threads: int, device: int, cache_dir: object, folder: str | None, custom: CustomOps | None
+    artifact: str,
+    threads: int,
+    device: int,
+    cache_dir: str | os.PathLike[str] | None,
+    folder: str | None,
+    custom: CustomOps | None,
 ) -> Module:
     """Loads a library that `compile` wrote: to `folder` if it is temporary."""
     try:
@@ -634,7 +662,7 @@ def compile(
     target: str | Sequence[str] = "host",
     precision: str = "highest",
     dims: Mapping[str, int | tuple[int, int] | str] | None = None,
-    quantize: str | os.PathLike[str] | Mapping | None = None,
+    quantize: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     calibration: object = None,
     min_sqnr: float | None = None,
     max_error: float | None = None,
@@ -645,12 +673,15 @@ def compile(
     cache_dir: str | os.PathLike[str] | None = None,
     remarks: str | os.PathLike[str] | None = None,
     limits: Mapping[str, int] | None = None,
-    custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
+    custom_ops: str
+    | os.PathLike[str]
+    | Mapping[str, Any]
+    | Sequence[str | os.PathLike[str] | Mapping[str, Any]]
+    | None = None,
     tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     dim_names: str = "lenient",
 ) -> Module:
-    """Compiles a model and loads it. `output` is the path of the library; by default it is
-    temporary.
+    """Compiles a model and loads it; `output` is the path of the library (by default temporary).
 
     `model` is ONNX (a path, bytes, or an onnx.ModelProto), or a model that its framework's
     converter exports to ONNX: a torch.nn.Module or torch function, traced on `example_inputs` (a
@@ -662,8 +693,8 @@ def compile(
     (docs/python/torch.md).
 
     `target` is one target or several; the library has code for each. "portable" selects the common
-    x86 targets; "wasm32" requires the extra [wasm]. `device` is the number of the GPU on which a
-    model for GPUs is loaded. `dims` binds symbolic dims: to a number, to a range (low, high), or by
+    x86 targets; "wasm32" requires the extra [wasm]. `device` is the number of the GPU that loads a
+    model for GPUs. `dims` binds symbolic dims: to a number, to a range (low, high), or by
     text such as "1,128,1..512": a range preceded by sizes that get specialized code. `dim_names` is
     about dims of inputs for which the model declares the same name: "lenient" requires equal sizes
     only if an op of the model does, with a warning; "strict" requires them always. `cache_dir`
@@ -671,7 +702,6 @@ def compile(
     `remarks` is a file for missed optimizations (fusion, layout, in-place execution, integer
     arithmetic) by node, with reasons: JSON if its name ends in .json, else YAML. `limits` bounds
     what a model file can expand to (nodes, nesting, bytes, folding), see `hewn help compile`.
-
     `quantize` computes contractions in integers, or only stores their weights in a smaller type:
     "int8", "int4", "codebook16", "codebook256", "float16", "bfloat16", "float8", or a file or dict
     that describes the scheme (docs/quantization.md). `calibration` determines the ranges of
@@ -679,10 +709,8 @@ def compile(
     without it, only weights are quantized. With `min_sqnr` (in decibels) or `max_error` (of any
     element), contractions stay in float32 until every output satisfies the bound. The module's
     `report` has the resulting accuracy and size.
-
     `tuning` is a file (or several) of schedules measured by `hewn tune`, which replace the
     compiler's choice for matching kernels and machines (docs/tutorials/tuning.md).
-
     `custom_ops` adds ops: files, or dicts with the same contents (docs/custom-ops.md). In a dict,
     `function` and `shape_function` can be Python functions, for experiments: they take arrays and
     attributes and return arrays. Such a module cannot have an `output`.
@@ -698,7 +726,7 @@ def compile(
         why = f"output must be a library ({extension}), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
         raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
     folder = None if output else _arguments.temporary_folder()
-    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / f"model{extension}")
+    artifact = os.fsdecode(output) if output else f"{folder}/model{extension}"
     try:
         with frontends.as_onnx(model, example_inputs, dynamic_shapes) as onnx_model:
             _, report = _compile_and_report(
@@ -739,9 +767,10 @@ def load(
     communicator: object = None,
     weights: object = None,
 ) -> Module:
-    """Loads a compiled library; its weights file must be in the same folder. Loading runs the
-    library's code: only load trusted files. A WebAssembly module (.wasm) is loaded into wasmtime,
-    and may be untrusted (docs/reference/python.md).
+    """Loads a compiled library; its weights file must be in the same folder.
+
+    Loading runs the library's code: only load trusted files. A WebAssembly module (.wasm) is loaded
+    into wasmtime, and may be untrusted (docs/reference/python.md).
 
     `verify` checks the weights against their checksum, which reads all of them. `copy_weights`
     reads the weights into memory instead of mapping the file, so that they cannot change while the

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m hewn ...` runs the command `hewn`; `python -m hewn demo` runs a demonstration;
-`python -m hewn --cmake-dir` prints the folder of the CMake package (`--cmake`: its older name)."""
+"""Runs the command `hewn` as `python -m hewn ...`.
+
+`python -m hewn demo` runs a demonstration; `python -m hewn --cmake-dir` prints the folder of the
+CMake package (`--cmake`: its older name).
+"""
 
 import os
 import pathlib
@@ -10,9 +13,11 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def prefix() -> pathlib.Path:
-    """Returns the folder with bin/hewn. Its position relative to this package depends on the layout:
-    a wheel, a build folder, or an install prefix (with the package in
-    lib/pythonX.Y/"site-packages"/hewn)."""
+    """Returns the folder with bin/hewn.
+
+    Its position relative to this package depends on the layout: a wheel, a build folder, or an
+    install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
+    """
     for folder in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):
         if (folder / "bin" / "hewn").exists():
             return folder
@@ -20,6 +25,7 @@ def prefix() -> pathlib.Path:
 
 
 def main() -> None:
+    """Runs the command."""
     if sys.argv[1:] in (["--cmake-dir"], ["--cmake"]):
         print(prefix() / "lib" / "cmake" / "hewn")
         return

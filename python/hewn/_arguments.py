@@ -8,18 +8,23 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def temporary_folder() -> str:
+    """Creates a temporary folder and returns its path."""
     return tempfile.mkdtemp(prefix="hewn-")
 
 
 def paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    one = isinstance(given, (str, os.PathLike))
-    return [os.fsdecode(path) for path in ([given] if one else given or [])]
+    """Returns one or several paths, or None, as a list of text."""
+    if isinstance(given, (str, os.PathLike)):
+        given = [given]
+    return [os.fsdecode(path) for path in given or []]
 
 
 def bindings(dims: Mapping[str, int | tuple[int, int] | str] | None) -> list[str]:
+    """Returns the argument `dims` as the compiler's options, such as "batch=1" and "seq=1..512"."""
     if dims is not None and not isinstance(dims, Mapping):
         raise TypeError(f"dims must be given by name, as in dims={{'batch': 1}}, got {type(dims).__name__}")
     return [
@@ -29,15 +34,18 @@ def bindings(dims: Mapping[str, int | tuple[int, int] | str] | None) -> list[str
 
 
 def bound(name: str, value: float | None, most: float) -> float:
+    """Returns an optional bound, or 0 if it is None; raises ValueError unless it is in (0, `most`]."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value <= most):
         raise ValueError(f"{name} must be a number above 0 and up to {most:g}")
     return float(value or 0.0)
 
 
-def quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
-    """Returns the argument `quantize` as text for the compiler: the name of a scheme, the path of a
-    file, or a dict as JSON."""
+def quantization(quantize: str | os.PathLike[str] | Mapping[str, Any] | None) -> str:
+    """Returns the argument `quantize` as text for the compiler.
+
+    The argument is the name of a scheme, the path of a file, or a dict, which becomes JSON.
+    """
     if quantize is None:
         return ""
     if isinstance(quantize, Mapping):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration samples, which the compiler requests one at a time to determine the ranges of
-activations."""
+"""Calibration samples, which the compiler requests one at a time to determine the ranges of activations."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ import os
 import pathlib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _Sample = list[tuple[str, np.ndarray, int, int]]
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 
 
-def _tensor(name: str, value: object) -> tuple[str, np.ndarray, int, int]:
+def _tensor(name: str, value: Any) -> tuple[str, np.ndarray, int, int]:
     array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else value
     array = np.ascontiguousarray(array).reshape(np.shape(array))  # ascontiguousarray makes scalars 1-D
     bits = 8 * array.dtype.itemsize
@@ -36,8 +36,7 @@ def _sample(given: object) -> _Sample:
 
 
 def _load(path: pathlib.Path) -> object:
-    """Reads a calibration sample from a .npy file, which has one array, or a .npz file, which has
-    arrays by name."""
+    """Reads a calibration sample from a .npy file, which has one array, or a .npz file, which has arrays by name."""
     try:
         read = np.load(path)
         if isinstance(read, np.ndarray):
@@ -49,8 +48,7 @@ def _load(path: pathlib.Path) -> object:
 
 
 def _from_folder(folder: pathlib.Path) -> Iterator[object]:
-    """Reads the samples of a folder: .npz files, folders of NAME.npy, or .npy files (for the only
-    input)."""
+    """Reads the samples of a folder: .npz files, folders of NAME.npy, or .npy files (for the only input)."""
     found = sorted(p for p in folder.iterdir() if p.suffix in (".npy", ".npz") or p.is_dir())
     if not found:
         raise ValueError(f"'{folder}' has no calibration data: found no .npy, no .npz and no folder of .npy files")
@@ -65,9 +63,11 @@ def _from_folder(folder: pathlib.Path) -> Iterator[object]:
 
 
 def samples(calibration: object) -> Callable[[], _Sample | None] | None:
-    """Returns a function that returns the next sample, or None at the end. `calibration` is a
-    folder, or an iterable of feeds (arrays by name, or an array for the only input), which is read
-    once."""
+    """Returns a function that returns the next sample, or None at the end.
+
+    `calibration` is a folder, or an iterable of feeds (arrays by name, or an array for the only
+    input), which is read once.
+    """
     if calibration is None:
         return None
     if isinstance(calibration, (str, os.PathLike)):

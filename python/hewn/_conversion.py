@@ -3,8 +3,10 @@
 
 
 class ConversionError(Exception):
-    """A model of a framework cannot be converted to ONNX. Has the converter's message (and its
-    exception as the cause), and advice."""
+    """A model of a framework cannot be converted to ONNX.
+
+    Has the converter's message (and its exception as the cause), and advice.
+    """
 
 
 ConversionError.__module__ = "hewn"

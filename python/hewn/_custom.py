@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom ops: their definitions as text for the compiler, and Python functions that replace C
-functions (include/hewn/custom.h)."""
+"""Custom ops: definitions as text for the compiler, and Python functions that replace C functions.
+
+include/hewn/custom.h declares the C functions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -64,8 +67,10 @@ class _Call(ctypes.Structure):
 
 
 class _Raised(threading.local):
-    """The first exception of a Python function in the current run of this thread. Functions are
-    called on the thread that runs the model."""
+    """The first exception of a Python function in the current run of this thread.
+
+    Functions are called on the thread that runs the model.
+    """
 
     first: BaseException | None = None
 
@@ -74,10 +79,12 @@ _RAISED = _Raised()
 
 
 @contextlib.contextmanager
-def raised():
-    """Context manager for a run of a model with Python functions. Yields a function that returns
-    the first exception of these functions, or None. Runs can be nested, if a Python function runs
-    another model."""
+def raised() -> Iterator[Callable[[], BaseException | None]]:
+    """Context manager for a run of a model with Python functions.
+
+    Yields a function that returns the first exception of these functions, or None. Runs can be
+    nested, if a Python function runs another model.
+    """
     before, _RAISED.first = _RAISED.first, None
     try:
         yield lambda: _RAISED.first
@@ -98,8 +105,10 @@ def _shape(tensor: DLTensor) -> tuple[int, ...]:
 
 
 def _load(tensor: DLTensor) -> np.ndarray:
-    """Returns a copy of an input of a custom op, because the memory of the input is only valid
-    during the call of the op."""
+    """Returns a copy of an input of a custom op.
+
+    The memory of the input is only valid during the call of the op.
+    """
     dtype, shape = dtype_of(tensor.code, tensor.bits), _shape(tensor)
     count = math.prod(shape)
     if dtype.kind == "O":  # strings have dtype object
@@ -147,10 +156,9 @@ def _attribute(given: _Attribute) -> object:
 
 
 class _PythonOp:
-    """Wraps the Python function of a custom op as a C function, whose symbol the op's definition
-    names."""
+    """Wraps the Python function of a custom op as a C function, whose symbol the op's definition names."""
 
-    def __init__(self, definition: Mapping, function: Callable, tells: bool) -> None:
+    def __init__(self, definition: Mapping[str, Any], function: Callable[..., Any], tells: bool) -> None:
         self.function, self.tells = function, tells
         self.names = self._names(definition, "attributes")
         self.sizes = self._names(definition, "sizes")
@@ -162,12 +170,12 @@ class _PythonOp:
     # Entries of an op's definition that are not mappings are skipped here: the compiler reports
     # them, with the op and the key.
     @staticmethod
-    def _objects(definition: Mapping, key: str) -> list[Mapping]:
+    def _objects(definition: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         listed = definition.get(key, ())
         return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, (list, tuple)) else []
 
     @classmethod
-    def _names(cls, definition: Mapping, key: str) -> list[str]:
+    def _names(cls, definition: Mapping[str, Any], key: str) -> list[str]:
         return [str(one.get("name")) for one in cls._objects(definition, key)]
 
     def call(self, pointer: int) -> int:
@@ -181,7 +189,7 @@ class _PythonOp:
                 told = f"{type(problem).__name__}: {problem}".replace("{", "{ ").replace("\0", "\\0")
             except Exception:  # its __str__ failed
                 told = type(problem).__name__
-            return call.services.contents.fail(pointer, told.encode(errors="surrogateescape"), 0, 0)
+            return int(call.services.contents.fail(pointer, told.encode(errors="surrogateescape"), 0, 0))
         return 0
 
     def run(self, call: _Call, pointer: int) -> None:
@@ -228,10 +236,12 @@ class _PythonOp:
 
 
 class CustomOps:
-    """The custom ops of a module: their definitions for the compiler, and their Python functions,
-    which must live as long as the module."""
+    """The custom ops of a module: definitions for the compiler, and Python functions.
 
-    def __init__(self, given: object) -> None:
+    The functions must live as long as the module.
+    """
+
+    def __init__(self, given: Any) -> None:
         self.texts: list[str] = []
         self.functions: list[_PythonOp] = []
         for one in [] if given is None else given if self._is_list(given) else [given]:
@@ -248,7 +258,7 @@ class CustomOps:
     def _is_list(given: object) -> bool:
         return isinstance(given, Sequence) and not isinstance(given, (str, bytes))
 
-    def _dump(self, given: Mapping) -> str:
+    def _dump(self, given: Mapping[str, Any]) -> str:
         ops = []
         if not isinstance(given.get("ops", ()), (list, tuple)):
             return json.dumps(given)
@@ -264,4 +274,5 @@ class CustomOps:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        return [(f.symbol, ctypes.cast(f.callback, ctypes.c_void_p).value) for f in self.functions]
+        """The symbol and the address of each Python function."""
+        return [(f.symbol, ctypes.cast(f.callback, ctypes.c_void_p).value or 0) for f in self.functions]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device, as inputs and outputs of models for a GPU: without copies, ordered by the
-caller's stream.
+"""Tensors on a device, as inputs and outputs of models for a GPU: without copies, ordered by the caller's stream.
 
 Tensors of torch and CuPy are accessed by their attributes, others by DLPack. Synchronization
 follows DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html): the producer of a tensor
@@ -15,6 +14,7 @@ import math
 import operator
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -51,19 +51,21 @@ class DeviceTensor:
         return self.size > 0 and other.size > 0 and self.device == other.device and not apart
 
 
-def is_on_device(value: object) -> bool:
+def is_on_device(value: Any) -> bool:
     """Returns True for a tensor in device memory."""
     if type(value) is np.ndarray:
         return False
     if _tensors.is_torch(value):
-        return value.device.type == "cuda"
+        return bool(value.device.type == "cuda")
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and where()[0] in (_CUDA, _MANAGED)
 
 
 def handle_of(stream: object) -> int:
-    """Returns the address of the driver's stream for `stream`, which is a torch or CuPy stream, an
-    object with `__cuda_stream__`, or an address."""
+    """Returns the address of the driver's stream for `stream`.
+
+    `stream` is a torch or CuPy stream, an object with `__cuda_stream__`, or an address.
+    """
     if hasattr(stream, "__cuda_stream__"):  # CUDA Python's protocol: (version, address)
         found = stream.__cuda_stream__()[1]
     else:  # streams of torch and CuPy have the driver's stream as an attribute
@@ -78,9 +80,8 @@ def handle_of(stream: object) -> int:
     return handle or _LEGACY
 
 
-def stream_of(value: object) -> int:
-    """Returns the current stream of the tensor's package, or the device's default stream if it is
-    unknown."""
+def stream_of(value: Any) -> int:
+    """Returns the current stream of the tensor's package, or the device's default stream if it is unknown."""
     if _tensors.is_torch(value):
         return handle_of(sys.modules["torch"].cuda.current_stream(value.device))
     if is_cupy(value):
@@ -94,9 +95,11 @@ def is_cupy(value: object) -> bool:
 
 
 def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
-    """Returns a dense, row-major tensor on the device that `stream` can read or, if `to_write`,
-    write. Copies torch and CuPy tensors that are not dense if they are only read. Raises
-    BufferError if the tensor cannot be used."""
+    """Returns a dense, row-major tensor on the device that `stream` can read or, if `to_write`, write.
+
+    Copies torch and CuPy tensors that are not dense if they are only read. Raises BufferError if
+    the tensor cannot be used.
+    """
     if _tensors.is_torch(value):
         return _opened_torch(value, stream, to_write)
     # A dense copy of a tensor is freed when the run has been enqueued, before the run has read it.
@@ -110,12 +113,12 @@ def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
         raise BufferError(_NOT_DENSE)
     if to_write and not is_writable:
         raise BufferError("the tensor on the device is read-only")
-    if not tensor.data and math.prod(shape):
+    if not tensor.data and math.prod(shape) > 0:
         raise BufferError("the tensor on the device has a null address")
     return DeviceTensor((tensor.data or 0) + tensor.byte_offset, tensor.device_id, shape, dtype, capsule)
 
 
-def _opened_torch(value: object, stream: int, to_write: bool) -> DeviceTensor:
+def _opened_torch(value: Any, stream: int, to_write: bool) -> DeviceTensor:
     torch = sys.modules["torch"]
     value = value.detach()
     if to_write and not value.is_contiguous():
@@ -130,9 +133,11 @@ def _opened_torch(value: object, stream: int, to_write: bool) -> DeviceTensor:
     return DeviceTensor(value.data_ptr(), value.device.index, tuple(value.shape), dtype, value)
 
 
-def allocated(like: object, stream: int, shape: tuple[int, ...], dtype: np.dtype) -> object:
-    """Allocates a tensor on the device of `like` by the allocator of its package, to be written on
-    `stream`. Returns None for packages without a supported allocator."""
+def allocated(like: Any, stream: int, shape: tuple[int, ...], dtype: np.dtype) -> object:
+    """Allocates a tensor on the device of `like` by the allocator of its package, to be written on `stream`.
+
+    Returns None for packages without a supported allocator.
+    """
     if _tensors.is_torch(like):
         torch = sys.modules["torch"]
         if (kind := _tensors.torch_dtype(dtype)) is None:
@@ -146,14 +151,14 @@ def allocated(like: object, stream: int, shape: tuple[int, ...], dtype: np.dtype
     return None
 
 
-def _torch_stream(like: object, stream: int) -> contextlib.AbstractContextManager:
+def _torch_stream(like: Any, stream: int) -> contextlib.AbstractContextManager[Any]:
     torch = sys.modules["torch"]
     if handle_of(torch.cuda.current_stream(like.device)) == stream:
         return contextlib.nullcontext()
-    return torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device))
+    other: contextlib.AbstractContextManager[Any] = torch.cuda.stream(torch.cuda.ExternalStream(stream, like.device))
+    return other
 
 
 def first_on_device(*mappings: Mapping[str, object] | None) -> object:
-    """Returns the first tensor on a device, which determines the device and package of results, or
-    None."""
+    """Returns the first tensor on a device, which determines the device and package of results, or None."""
     return next((value for mapping in mappings for value in (mapping or {}).values() if is_on_device(value)), None)

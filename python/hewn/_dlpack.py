@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of other packages as NumPy arrays that share their memory, by DLPack. Supports types that
-numpy.from_dlpack rejects (bfloat16, float8)."""
+"""Tensors of other packages as NumPy arrays that share their memory, by DLPack.
+
+Supports types that numpy.from_dlpack rejects (bfloat16, float8).
+"""
 
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -53,10 +56,12 @@ _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def opened(value: object, stream: int | None = None) -> tuple[object, DLTensor, bool]:
-    """Returns the capsule, its tensor, and whether the tensor is writable. The capsule owns the
-    memory until it is destroyed (it is not consumed). `stream` is the device stream that reads the
-    tensor; None on the host."""
+def opened(value: Any, stream: int | None = None) -> tuple[object, DLTensor, bool]:
+    """Returns the capsule, its tensor, and whether the tensor is writable.
+
+    The capsule owns the memory until it is destroyed (it is not consumed). `stream` is the device
+    stream that reads the tensor; None on the host.
+    """
     asked = {} if stream is None else {"stream": stream}
     try:
         capsule = value.__dlpack__(max_version=(1, 0), **asked)
@@ -71,8 +76,10 @@ def opened(value: object, stream: int | None = None) -> tuple[object, DLTensor, 
 
 
 def dtype_and_shape(tensor: DLTensor) -> tuple[np.dtype, tuple[int, ...]]:
-    """Returns a tensor's NumPy dtype and its shape. Raises BufferError if NumPy has no such
-    type."""
+    """Returns a tensor's NumPy dtype and its shape.
+
+    Raises BufferError if NumPy has no such type.
+    """
     if tensor.lanes != 1 or tensor.bits % 8:
         raise BufferError(f"unsupported elements of {tensor.lanes} x {tensor.bits} bits")
     try:
@@ -94,9 +101,11 @@ def is_dense(tensor: DLTensor) -> bool:
     return True
 
 
-def array_of(value: object) -> np.ndarray:
+def array_of(value: Any) -> np.ndarray:
     """Returns an array on the memory of an object with `__dlpack__`, writable if the object is.
-    Raises BufferError if the memory is not host memory or NumPy cannot represent the tensor."""
+
+    Raises BufferError if the memory is not host memory or NumPy cannot represent the tensor.
+    """
     if not hasattr(value, "__dlpack_device__"):
         raise BufferError(f"{type(value).__name__} has __dlpack__ but no __dlpack_device__")
     if (device := value.__dlpack_device__()[0]) != _CPU:
@@ -113,7 +122,7 @@ def array_of(value: object) -> np.ndarray:
             raise BufferError("negative strides are not supported")
         reach = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
         strides = tuple(stride * dtype.itemsize for stride in strides)
-    memory = (ctypes.c_char * (reach * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
+    memory: Any = (ctypes.c_char * (reach * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
     memory.capsule = capsule  # the array references `memory`, which references the capsule
     array = np.ndarray(shape, dtype, memory, strides=strides)
     array.flags.writeable = is_writable

@@ -21,9 +21,9 @@ def dtype_of(code: int, bits: int) -> np.dtype:
 
     names = {4: "bfloat16", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz"}
     names |= {14: "float8_e8m0fnu", 17: "float4_e2m1fn"}
-    if code in (0, 1):
-        return np.dtype(getattr(ml_dtypes, f"{kinds[code]}{bits}"))
-    return np.dtype(getattr(ml_dtypes, names[code]))
+    name = f"{kinds[code]}{bits}" if code in (0, 1) else names[code]
+    dtype: np.dtype = np.dtype(getattr(ml_dtypes, name))
+    return dtype
 
 
 # Type code and bits in DLPack of types in the description of an artifact (docs/reference/json.md).
@@ -42,8 +42,10 @@ _DLPACK = {
 
 
 def dlpack_of(name: str) -> tuple[int, int]:
-    """Returns the type code and the bits of a type in the description of an artifact. Raises
-    ValueError for other names."""
+    """Returns the type code and the bits of a type in the description of an artifact.
+
+    Raises ValueError for other names.
+    """
     if name in _DLPACK:
         return _DLPACK[name]
     if not (found := re.fullmatch(r"(int|uint|float)(2|4|8|16|32|64)", name)):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """WebAssembly modules in PyPI's wasmtime: memory, functions, and C structs of hewn's runtime.
 
-A module is untrusted: it cannot leave its memory, and each access to the memory is checked."""
+A module is untrusted: it cannot leave its memory, and each access to the memory is checked.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import os
 import re
 import weakref
 from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,13 +33,19 @@ _FUNCTIONS = {
 # The C structs of dlpack.h and hewn/runtime.h with the layout of wasm32: pointers and size_t have
 # 32 bits.
 Pointer = Size = ctypes.c_uint32
+#: A structure, array or number of ctypes.
+CData = TypeVar("CData", ctypes.LittleEndianStructure, ctypes.Array[Any], ctypes.c_uint64, ctypes.c_uint32)
 
 
 class Status(ctypes.LittleEndianStructure):
+    """Layout of hewn_status in a module's memory."""
+
     _fields_ = (("code", ctypes.c_int32), ("message", Pointer))
 
 
 class DLTensor(ctypes.LittleEndianStructure):
+    """Layout of DLPack's DLTensor in a module's memory."""
+
     _fields_ = (
         ("data", Pointer),
         ("device_type", ctypes.c_int32),
@@ -53,10 +61,14 @@ class DLTensor(ctypes.LittleEndianStructure):
 
 
 class SequenceStruct(ctypes.LittleEndianStructure):
+    """Layout of a sequence of tensors in a module's memory."""
+
     _fields_ = (("length", ctypes.c_int64), ("elements", Pointer))
 
 
 class ContextOptions(ctypes.LittleEndianStructure):
+    """Layout of hewn_context_options in a module's memory."""
+
     _fields_ = (
         ("size", Size),
         ("threads", ctypes.c_int32),
@@ -85,9 +97,11 @@ class ContextOptions(ctypes.LittleEndianStructure):
 _PROCESS = os.getpid()
 
 
-def _wasmtime() -> object:
-    """Returns the package wasmtime. Raises ModuleNotFoundError with the command that installs it if
-    it is missing."""
+def _wasmtime() -> Any:
+    """Returns the package wasmtime.
+
+    Raises ModuleNotFoundError with the command that installs it if it is missing.
+    """
     try:
         import wasmtime
     except ImportError as problem:
@@ -99,9 +113,11 @@ def _wasmtime() -> object:
 
 
 @functools.cache
-def _engine(is_forked: bool) -> object:
-    """Returns the engine that compiles all modules of this process. The threads that compile do not
-    exist in a forked process."""
+def _engine(is_forked: bool) -> Any:
+    """Returns the engine that compiles all modules of this process.
+
+    The threads that compile do not exist in a forked process.
+    """
     config = _wasmtime().Config()
     config.parallel_compilation = not is_forked
     engine = _wasmtime().Engine(config)
@@ -117,8 +133,11 @@ def _reason(problem: Exception) -> str:
 
 
 class Guest:
-    """An instance of a module: its memory and its functions. Raises RuntimeError if the file is no
-    valid module, imports functions other than WASI's, or lacks an export."""
+    """An instance of a module: its memory and its functions.
+
+    Raises RuntimeError if the file is no valid module, imports functions other than WASI's, or
+    lacks an export.
+    """
 
     def __init__(self, content: bytes) -> None:
         package, engine = _wasmtime(), _engine(os.getpid() != _PROCESS)
@@ -146,7 +165,7 @@ class Guest:
                 raise RuntimeError(f"the export '{name}' has another type than the function of hewn's runtime")
             self._functions[name] = function
 
-    def _export(self, name: str, kind: type) -> object:
+    def _export(self, name: str, kind: type) -> Any:
         found = self._exports.get(name)
         if not isinstance(found, kind):
             raise RuntimeError(f"the module has no {kind.__name__.lower()} '{name}': it is no model of hewn")
@@ -160,8 +179,10 @@ class Guest:
         return value & 0xFFFFFFFF
 
     def call(self, name: str, *arguments: int) -> int:
-        """Calls an exported function with 32-bit integers; returns 0 if it has no result. After a
-        trap, all calls fail, because the state of the model is undefined."""
+        """Calls an exported function with 32-bit integers; returns 0 if it has no result.
+
+        After a trap, all calls fail, because the state of the model is undefined.
+        """
         if self._failure:
             raise RuntimeError(f"an earlier call of the module failed ({self._failure}): load the module again")
         try:
@@ -172,16 +193,20 @@ class Guest:
             raise RuntimeError(f"the WebAssembly module failed: {self._failure}") from None
 
     def view(self, address: int, size: int) -> np.ndarray:
-        """Returns bytes of the memory, in place. A call may move the memory: the view is only valid
-        until the next one. Raises RuntimeError if they are not within the memory."""
+        """Returns bytes of the memory, in place.
+
+        A call may move the memory: the view is only valid until the next one. Raises RuntimeError
+        if they are not within the memory.
+        """
         if address < 0 or size < 0 or address + size > self._memory.data_len(self._store):
             raise RuntimeError(f"the module refers to {size} bytes at {address:#x}, outside of its memory")
         if size == 0:
             return np.empty(0, np.uint8)
         return np.frombuffer(self._memory.get_buffer_ptr(self._store, size, address), np.uint8)
 
-    def struct(self, kind: type, address: int) -> ctypes.LittleEndianStructure | ctypes.Array:
-        return kind.from_buffer_copy(self.view(address, ctypes.sizeof(kind)))
+    def struct(self, kind: type[CData], address: int) -> CData:
+        """Returns a copy of the structure at `address`."""
+        return kind.from_buffer_copy(self.view(address, ctypes.sizeof(kind)).data)
 
     def text(self, address: int) -> bytes:
         """Returns the bytes before the next zero byte."""
@@ -220,12 +245,13 @@ class Frame:
         self.held: list[int] = []
 
     def reserve(self, size: int) -> int:
+        """Allocates `size` bytes until the end of the frame and returns their address."""
         self.held.append(self._guest.allocate(max(size, 1)))
         return self.held[-1]
 
-    def put(self, data: object) -> int:
+    def put(self, data: Any) -> int:
         """Copies an array, bytes or a struct to the memory, and returns its address."""
-        content = memoryview(data.reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else bytes(data))
+        content = data.reshape(-1).view(np.uint8).data if isinstance(data, np.ndarray) else memoryview(bytes(data))
         address = self.reserve(content.nbytes)
         self._guest.view(address, content.nbytes)[:] = content
         return address

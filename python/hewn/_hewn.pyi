@@ -32,8 +32,10 @@ def compile(
 def version() -> str: ...
 
 class LocalRanks:
-    """Processes of one machine that run a partitioned model. All ranks of a group use the same,
-    unique `name`."""
+    """Processes of one machine that run a partitioned model.
+
+    All ranks of a group use the same, unique `name`.
+    """
 
     def __init__(self, name: str, rank: int, num_ranks: int, timeout: float = ...) -> None: ...
     @property

@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from . import _hewn
 from ._dtypes import dtype_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """An input or output. A dim in `shape` is a size, the name of a symbol, a formula of symbols as
-    text, or None if it depends on data.
+    """An input or output.
+
+    A dim in `shape` is a size, the name of a symbol, a formula of symbols as text, or None if it
+    depends on data.
 
     If the rank of an output depends on the values of symbols, `shape` is the one with the most
     dims, and `cases` has all shapes: {"n = 1": ("m",), "n != 1": ("n", "m")}.
@@ -38,12 +41,13 @@ KEYS, VALUES = "map keys", "map values"
 KINDS = ("tensor", "sequence", "optional", "optional sequence", KEYS, VALUES)
 
 
-def tensors_of(model: object) -> tuple[list[Tensor], list[Tensor]]:
+def tensors_of(model: _hewn.Model) -> tuple[list[Tensor], list[Tensor]]:
     """Returns the inputs and outputs of a loaded model. A map is two tensors."""
     inputs = [Tensor(name, dtype_of(c, bits), shape, KINDS[k]) for name, c, bits, shape, k in model.inputs]
     outputs = []
     for number, (name, code, bits, shape, kind) in enumerate(model.outputs):
-        shapes = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
+        found = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
+        shapes = {condition: own for condition, own in found.items() if own is not None}
         unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
         outputs.append(Tensor(name, dtype_of(code, bits), shape, KINDS[kind], shapes if unlike else {}))
     return inputs, outputs

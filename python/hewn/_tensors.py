@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between torch tensors and numpy arrays that share memory. Does not import torch: a
-caller with tensors has imported it."""
+"""Conversion between torch tensors and numpy arrays that share memory.
+
+Does not import torch: a caller with tensors has imported it.
+"""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +32,11 @@ def is_torch(value: object) -> bool:
     )
 
 
-def array_of(value: object) -> object:
-    """Returns a numpy array on the memory of a torch tensor, dense or not. Raises BufferError if it
-    is not in host memory. Returns other objects unchanged."""
+def array_of(value: Any) -> Any:
+    """Returns a numpy array on the memory of a torch tensor, dense or not.
+
+    Raises BufferError if it is not in host memory. Returns other objects unchanged.
+    """
     if not is_torch(value):
         return value
     torch = sys.modules["torch"]
@@ -47,7 +52,7 @@ def array_of(value: object) -> object:
     return value.view({1: torch.uint8, 2: torch.uint16}[size]).numpy().view(getattr(ml_dtypes, _NAMES[name]))
 
 
-def dtype_of(value: object) -> np.dtype:
+def dtype_of(value: Any) -> np.dtype:
     """Returns the numpy dtype of a torch tensor. Raises BufferError if numpy has no such type."""
     name = str(value.dtype).removeprefix("torch.")
     try:
@@ -55,20 +60,22 @@ def dtype_of(value: object) -> np.dtype:
             return np.dtype(name)
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, _NAMES[name]))
+        dtype: np.dtype = np.dtype(getattr(ml_dtypes, _NAMES[name]))
+        return dtype
     except (TypeError, AttributeError):
         raise BufferError(f"unsupported torch type {name}") from None
 
 
 def torch_dtype(dtype: np.dtype) -> object:
-    """Returns the torch type with the name of this numpy type, or None if torch has no such
-    type."""
+    """Returns the torch type with the name of this numpy type, or None if torch has no such type."""
     return getattr(sys.modules["torch"], dtype.name, None)
 
 
 def tensor_of(value: object) -> object:
-    """Returns a torch tensor on the memory of an array; converts lists elementwise. Returns arrays
-    of strings and of types that torch lacks unchanged."""
+    """Returns a torch tensor on the memory of an array; converts lists elementwise.
+
+    Returns arrays of strings and of types that torch lacks unchanged.
+    """
     torch = sys.modules["torch"]
     if isinstance(value, list):
         return [tensor_of(item) for item in value]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that are WebAssembly modules (`hewn compile --target=wasm32`). `Model` has the interface of
-`_hewn.Model`, which runs native libraries."""
+"""Models that are WebAssembly modules (`hewn compile --target=wasm32`).
+
+`Model` has the interface of `_hewn.Model`, which runs native libraries.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import math
 import os
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +27,7 @@ _WEIGHTS_ALIGNMENT = 64
 _BY_HANDLE = ("sequence", "optional", "optional sequence")  # kinds that are passed as the handle of a struct
 
 
-def _described(content: bytes) -> dict:
+def _described(content: bytes) -> dict[str, Any]:
     """Returns the JSON of the custom section of a valid module."""
     at = 8  # after the magic bytes and the version
 
@@ -43,12 +46,13 @@ def _described(content: bytes) -> dict:
         if kind == 0:
             length = number()
             if content[at : at + length] == _SECTION.encode():
-                return json.loads(content[at + length : end])
+                found: dict[str, Any] = json.loads(content[at + length : end])
+                return found
         at = end
     raise RuntimeError(f"the module has no custom section '{_SECTION}': it is no model of hewn")
 
 
-def _interface_of(tensors: list) -> list[tuple]:
+def _interface_of(tensors: list[Any]) -> list[tuple[Any, ...]]:
     """Returns the inputs or outputs as `_hewn.Model` describes them."""
     found = []
     for tensor in tensors:
@@ -74,9 +78,11 @@ def _encoded(item: object, name: str) -> bytes:
 
 
 class Model:
-    """A loaded module and its context. `cache_dir` and `device` are of models for GPUs, and
-    `copy_weights` has no effect: the weights are always copied to the module's memory. All
-    failures raise RuntimeError."""
+    """A loaded module and its context.
+
+    `cache_dir` and `device` are of models for GPUs, and `copy_weights` has no effect: the weights
+    are always copied to the module's memory. All failures raise RuntimeError.
+    """
 
     has_device = False
     moved_bytes = 0
@@ -121,7 +127,7 @@ class Model:
         except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as problem:
             raise RuntimeError(f"the custom section '{_SECTION}' is damaged: {problem!r}") from None
 
-    def _open(self, path: str, verify: bool, weights: object) -> None:
+    def _open(self, path: str, verify: bool, weights: Any) -> None:
         """Creates the context, which lives as long as the module's memory."""
         guest = self._guest
         self._descriptor, self._status = guest.address(self.name), guest.allocate(ctypes.sizeof(Status))
@@ -139,12 +145,12 @@ class Model:
     def _load_weights(self, path: str, options: ContextOptions) -> None:
         """Copies the weights file, which is in the folder of the module or of a link to it."""
         name = str(self._weights_file)
-        if os.path.basename(name) != name:
+        if pathlib.Path(name).name != name:
             raise RuntimeError(f"the weights file '{name}' is not in the folder of the module")
-        files = [os.path.join(os.path.dirname(p), name) for p in (os.path.realpath(path), path)]
+        files = [p.parent / name for p in (pathlib.Path(path).resolve(), pathlib.Path(path))]
         try:
-            with open(next(filter(os.path.exists, files), files[0]), "rb") as file:
-                file.readinto(self._reserve_weights(os.fstat(file.fileno()).st_size, options))
+            with next(filter(pathlib.Path.exists, files), files[0]).open("rb") as file:
+                file.readinto(self._reserve_weights(os.fstat(file.fileno()).st_size, options).data)
         except OSError as problem:
             raise RuntimeError(f"cannot read the weights file '{files[0]}': {problem.strerror}") from None
 
@@ -161,8 +167,10 @@ class Model:
             raise RuntimeError(self._guest.text(status.message).decode("utf-8", "backslashreplace"))
 
     def run(self, arrays: Sequence[object], into: Sequence[np.ndarray | None] = ()) -> list[object]:
-        """Runs the model on arrays as `_hewn.Model.run` does: an array, a tuple (list of strings,
-        shape), a list of them or None for each input."""
+        """Runs the model on arrays as `_hewn.Model.run` does.
+
+        Each input is an array, a tuple (list of strings, shape), a list of them or None.
+        """
         if len(arrays) != len(self.inputs):
             raise RuntimeError("expected an array for each input")
         guest, given = self._guest, into if len(into) == len(self.outputs) else [None] * len(self.outputs)
@@ -180,7 +188,7 @@ class Model:
                     if before.data == 0 and after.data != 0:
                         guest.call("hewn_output_release", self._context, after.data)
 
-    def _feed(self, frame: Frame, info: tuple, given: object) -> DLTensor:
+    def _feed(self, frame: Frame, info: tuple[Any, ...], given: Any) -> DLTensor:
         """Copies an input to the module's memory."""
         name, code, bits, _, kind = info
         if KINDS[kind] not in _BY_HANDLE:
@@ -194,7 +202,7 @@ class Model:
         return self._tensor(frame, name, _STRING, _HANDLE_BITS, np.array(handle, np.uint64))
 
     @staticmethod
-    def _tensor(frame: Frame, name: str, code: int, bits: int, given: object) -> DLTensor:
+    def _tensor(frame: Frame, name: str, code: int, bits: int, given: Any) -> DLTensor:
         if isinstance(given, tuple):  # strings
             items, shape = given
             texts = [_encoded(item, name) for item in items]
@@ -206,18 +214,22 @@ class Model:
         return DLTensor(data=data, device_type=_CPU, ndim=len(shape), code=code, bits=bits, lanes=1, shape=dims)
 
     @staticmethod
-    def _wanted(frame: Frame, info: tuple, array: np.ndarray | None) -> DLTensor:
-        """Returns the tensor of an output before the run: with memory if the caller has an array
-        for it. Otherwise the run allocates the memory."""
+    def _wanted(frame: Frame, info: tuple[Any, ...], array: np.ndarray | None) -> DLTensor:
+        """Returns the tensor of an output before the run: with memory if the caller has an array for it.
+
+        Otherwise the run allocates the memory.
+        """
         _, code, bits, shape, _ = info
         if array is None:
             return DLTensor(device_type=_CPU, shape=frame.reserve(8 * len(shape or ())))
         data, dims = frame.reserve(array.nbytes), frame.put(np.array(array.shape, np.int64))
         return DLTensor(data=data, device_type=_CPU, ndim=array.ndim, code=code, bits=bits, lanes=1, shape=dims)
 
-    def _result(self, info: tuple, tensor: DLTensor, array: np.ndarray | None) -> object:
-        """Copies an output from the module's memory: to `array` if there is one. Returns (bytes,
-        shape), (list of strings, shape), a list of them, or None."""
+    def _result(self, info: tuple[Any, ...], tensor: DLTensor, array: np.ndarray | None) -> object:
+        """Copies an output from the module's memory: to `array` if there is one.
+
+        Returns (bytes, shape), (list of strings, shape), a list of them, or None.
+        """
         _, code, bits, shape, kind = info
         if KINDS[kind] not in _BY_HANDLE:
             data, dims = self._taken(tensor, code, bits, len(shape))
@@ -239,7 +251,7 @@ class Model:
             raise RuntimeError(f"output '{info[0]}': the module returned an optional value without a tensor")
         return items[0] if KINDS[kind] == "optional" else items
 
-    def _taken(self, tensor: DLTensor, code: int, bits: int, rank: int | None = None) -> tuple[object, tuple[int, ...]]:
+    def _taken(self, tensor: DLTensor, code: int, bits: int, rank: int | None = None) -> tuple[Any, tuple[int, ...]]:
         """Returns a copy of a tensor, of at most `rank` dims."""
         if tensor.ndim < 0 or (rank is not None and tensor.ndim > rank):
             raise RuntimeError(f"the module returned a tensor with {tensor.ndim} dims")

@@ -22,8 +22,11 @@ def is_module(path: str | os.PathLike[str]) -> bool:
 
 
 def own_folder(folder: str | os.PathLike[str]) -> None:
-    """Creates a folder for libraries, or checks that no other user can write to an existing one,
-    because its libraries are executed. Raises PermissionError otherwise."""
+    """Creates a folder for libraries, or checks that no other user can write to an existing one.
+
+    The check is needed because libraries in the folder are executed. Raises PermissionError if
+    another user can write to it.
+    """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
@@ -34,9 +37,11 @@ def own_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def weights_of(library: str | os.PathLike[str]) -> pathlib.Path | None:
-    """Returns the weights file of a library (.so) that has its original name: model.weights for
-    libmodel.so, model.so.weights for model.so (older versions of hewn: model.weights). Returns None
-    if the weights are embedded or the model has none."""
+    """Returns the weights file of a library (.so) that has its original name.
+
+    The file is model.weights for libmodel.so, and model.so.weights for model.so (older versions of
+    hewn: model.weights). Returns None if the weights are embedded or the model has none.
+    """
     library = pathlib.Path(library)
     for name in (f"{library.name}.weights", f"{library.stem.removeprefix('lib')}.weights"):
         if (file := library.with_name(name)).is_file():

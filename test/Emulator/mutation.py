@@ -33,12 +33,12 @@ def error_of(model, feeds, want, schedule, change=None, **options):
     with (
         emulated.mutated(change) if change else contextlib.nullcontext(),
         emulated.compiled(model, **options) as module,
+        emulated.setting("SCHEDULE", schedule),
     ):
-        with emulated.setting("SCHEDULE", schedule):
-            try:
-                compare(module.run(feeds), want)
-            except (AssertionError, hewn.RunError) as error:
-                return str(error) or repr(error)
+        try:
+            compare(module.run(feeds), want)
+        except (AssertionError, hewn.RunError) as error:
+            return str(error) or repr(error)
     return ""
 
 

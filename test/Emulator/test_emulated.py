@@ -174,9 +174,9 @@ FAILURES = {
 @pytest.mark.parametrize("what", FAILURES)
 def test_failures_when_loaded(what):
     before = emulated.DRIVER.emulator_allocations()
-    with emulated.setting("FAIL", what), pytest.raises(hewn.RunError, match=FAILURES[what]):
-        with emulated.compiled(MODELS["product"]):
-            pass
+    is_refused = pytest.raises(hewn.RunError, match=FAILURES[what])
+    with emulated.setting("FAIL", what), is_refused, emulated.compiled(MODELS["product"]):
+        pass
     assert emulated.DRIVER.emulator_allocations() == before
 
 

@@ -283,18 +283,18 @@ def test_blocks_that_do_not_come(capfd):
     """If blocks do not reach some grid-wide barrier, the emulator reports the blocks that wait
     there."""
     lacking = re.compile(r"select i1 (%\d+), i32 (%\d+), i32 1")
-    with emulated.mutated(lambda text: lacking.sub(r"select i1 \1, i32 \2, i32 0", text)):
-        with emulated.compiled(MODELS["layers"]) as module:
-            with pytest.raises(hewn.RunError, match="unspecified launch failure"):
-                module.run(feeds_for(module.inputs))
-            del module
+    mutated = emulated.mutated(lambda text: lacking.sub(r"select i1 \1, i32 \2, i32 0", text))
+    with mutated, emulated.compiled(MODELS["layers"]) as module:
+        with pytest.raises(hewn.RunError, match="unspecified launch failure"):
+            module.run(feeds_for(module.inputs))
+        del module
     assert "3 blocks wait for others, of which 0 have ended" in capfd.readouterr().err
 
 
 def test_devices_that_run_no_such_kernels():
-    with emulated.setting("FAIL", "no-meetings"), pytest.raises(hewn.RunError, match="cooperative launches"):
-        with emulated.compiled(MODELS["layers"]):
-            pass
+    is_refused = pytest.raises(hewn.RunError, match="cooperative launches")
+    with emulated.setting("FAIL", "no-meetings"), is_refused, emulated.compiled(MODELS["layers"]):
+        pass
 
 
 def test_a_view_of_what_the_host_makes():

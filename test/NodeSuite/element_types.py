@@ -50,7 +50,8 @@ def allowed(constraint):
     """Returns the names of the element types that a constraint allows, including those in sequences
     and optionals."""
     names = [innermost(t) for t in constraint.allowed_type_strs]
-    return list(dict.fromkeys(n for n in names if n not in NEVER and n.upper() in TensorProto.DataType.keys()))
+    names_of_types = set(TensorProto.DataType.keys())
+    return list(dict.fromkeys(n for n in names if n not in NEVER and n.upper() in names_of_types))
 
 
 def cases():

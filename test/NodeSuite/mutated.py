@@ -7,6 +7,7 @@ hangs or reports an internal error.
 """
 
 import os
+import pathlib
 import random
 import resource
 import signal
@@ -221,7 +222,7 @@ if __name__ == "__main__":
     def tell(name, model, wrong):
         print(f"{name}: {wrong}", flush=True)
         if "HEWN_KEEP" in os.environ:
-            onnx.save(model, os.path.join(os.environ["HEWN_KEEP"], f"{name}-{hash(wrong) % 1000}.onnx"))
+            onnx.save(model, pathlib.Path(os.environ["HEWN_KEEP"], f"{name}-{hash(wrong) % 1000}.onnx"))
 
     bad, tried = run(seed, int(sys.argv[2]) if len(sys.argv) > 2 else 1000, tell)
     print(f"{tried} tried in {time.monotonic() - begin:.0f} s, {len(bad)} wrong")

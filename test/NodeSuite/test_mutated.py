@@ -3,13 +3,14 @@
 limit."""
 
 import os
+import pathlib
 import sys
 
 import pytest
 
 if os.environ.get("HEWN_SUITE_TARGET"):
     pytest.skip("models are compiled for the host only, and not run", allow_module_level=True)
-sys.path.append(os.path.dirname(__file__))
+sys.path.append(str(pathlib.Path(__file__).parent))
 import mutated
 
 

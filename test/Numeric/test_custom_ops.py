@@ -547,7 +547,7 @@ def test_the_cache_knows_the_code(tmp_path):
         code = compiled(tmp_path, source)
         module = build(code, "g (float[n] x) => (y) { y = t.Sum(x) }", {**SUM, "function": "f"}, cache_dir=cache)
         assert module.run({"x": X[0]})["y"].tolist() == [k] * 4
-    entries = [name for name in os.listdir(cache) if name.endswith("-entry")]
+    entries = [path.name for path in pathlib.Path(cache).glob("*-entry")]
     assert len(entries) == 3
 
 

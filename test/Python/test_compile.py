@@ -2,6 +2,7 @@
 """Tests hewn.compile: the forms in which a model can be passed, options, and errors."""
 
 import os
+import pathlib
 import pickle
 import threading
 import time
@@ -73,7 +74,7 @@ def test_output_keeps_the_artifact(tmp_path):
     path = tmp_path / "libscaled.so"
     module = hewn.compile(models.scaled(), output=path)
     assert module.name == "scaled"
-    assert {"libscaled.so", "scaled.h"} <= set(os.listdir(tmp_path))
+    assert {"libscaled.so", "scaled.h"} <= {path.name for path in tmp_path.iterdir()}
     del module
     np.testing.assert_array_equal(hewn.load(path).run({"x": X})["y"], 3 * X + 1)
     np.testing.assert_array_equal(hewn.load(str(path)).run({"x": X})["y"], 3 * X + 1)
@@ -82,12 +83,12 @@ def test_output_keeps_the_artifact(tmp_path):
 def test_without_output_nothing_stays_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     module = hewn.compile(models.scaled())
-    assert len(os.listdir(tmp_path)) == 1
+    assert len(list(tmp_path.iterdir())) == 1
     del module
-    assert os.listdir(tmp_path) == []
+    assert not list(tmp_path.iterdir())
     with pytest.raises(hewn.CompileError):
         hewn.compile(models.wrong())
-    assert os.listdir(tmp_path) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_dims_are_bound_to_a_value_or_a_range():
@@ -260,13 +261,13 @@ def test_messages_are_text_whatever_a_model_holds():
 
 
 def test_paths_need_not_be_utf8(tmp_path):
-    folder = os.fsencode(tmp_path) + b"/m\xe4"
-    os.mkdir(folder)
-    path = os.fsdecode(folder + b"/model.onnx")
+    folder = pathlib.Path(os.fsdecode(os.fsencode(tmp_path) + b"/m\xe4"))
+    folder.mkdir()
+    path = str(folder / "model.onnx")
     with pytest.raises(hewn.CompileError, match=r"m\\xe4"):
         hewn.compile(path)
     onnx.save(models.scaled(), path)
-    output = os.fsdecode(folder + b"/libmodel.so")
+    output = str(folder / "libmodel.so")
     np.testing.assert_array_equal(hewn.compile(path, output=output).run({"x": X})["y"], 3 * X + 1)
     np.testing.assert_array_equal(hewn.load(output).run({"x": X})["y"], 3 * X + 1)
 

@@ -329,7 +329,7 @@ def test_a_library_that_was_opened_by_a_relative_path(place, tmp_path, how):
 
 def test_weights_in_memory(place):
     path = place / "threes.weights"
-    with open(path, "rb") as file:
+    with pathlib.Path(path).open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     path.unlink()
     with pytest.raises(hewn.RunError, match="does not exist"):

@@ -145,7 +145,7 @@ print(test_files.is_answer(hewn.compile(test_files.weighted(1), output={str(tmp_
 
 def test_a_full_output_stream_is_an_error(tmp_path):
     model = save(tmp_path, 1)
-    with open("/dev/full", "w") as full:
+    with pathlib.Path("/dev/full").open("w") as full:
         for arguments in (["compile", model, "--emit=graph"], ["help"], ["--version"], ["help", "compile"]):
             done = subprocess.run([TOOL, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
             assert done.returncode == 1
@@ -190,7 +190,7 @@ def test_what_is_open_is_written_to(tmp_path):
     text = hewn_tool("compile", model, "--emit=graph").stdout
     assert hewn_tool("compile", model, "--emit=graph", "-o", "/dev/stdout").stdout == text
     assert hewn_tool("compile", model, "--emit=graph", "-o", "-").stdout == text
-    with open(tmp_path / "out.txt", "w") as out:
+    with (tmp_path / "out.txt").open("w") as out:
         link = tmp_path / "out"
         link.symlink_to(f"/proc/self/fd/{out.fileno()}")
         hewn_tool("compile", model, "--emit=graph", "-o", link, pass_fds=[out.fileno()])

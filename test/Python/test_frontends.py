@@ -4,6 +4,7 @@ be installed: the tests define classes with the names of their classes."""
 
 import importlib
 import importlib.machinery
+import pathlib
 import subprocess
 import sys
 import types
@@ -111,7 +112,7 @@ def test_a_converter_is_asked_and_its_words_passed_on(monkeypatch):
             except ValueError as problem:
                 raise frontends.failed("of_test can't convert this", problem, "Do without.") from problem
         path = f"{folder}/model.onnx"
-        with open(path, "wb") as file:
+        with pathlib.Path(path).open("wb") as file:
             file.write(models.scaled().SerializeToString())
         return path
 

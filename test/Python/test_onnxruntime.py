@@ -656,14 +656,14 @@ def test_models_are_kept(tmp_path, monkeypatch):
     folder = tmp_path / "kept"
     monkeypatch.setenv("HEWN_CACHE_DIR", str(folder))
     session_of(ours, models.deep())
-    kept = set(os.listdir(folder))
+    kept = set(folder.iterdir())
     assert kept and folder.stat().st_mode & 0o077 == 0
     session_of(ours, models.deep())
-    assert set(os.listdir(folder)) == kept
+    assert set(folder.iterdir()) == kept
     options = ours.SessionOptions()
     options.add_session_config_entry("hewn.cache_dir", str(tmp_path / "other"))
     session_of(ours, models.scaled(), options)
-    assert os.listdir(tmp_path / "other")
+    assert list((tmp_path / "other").iterdir())
     monkeypatch.setenv("HEWN_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     session_of(ours, models.scaled())

@@ -94,8 +94,8 @@ except KeyboardInterrupt:
 """
     status, out, err = interrupted(script, "ready", delay)
     assert (status, out) == (0, "interrupted\n"), err
-    assert set(os.listdir(folder)) in (set(), {"m.so", "m.h", "m.so.weights"})
-    assert os.listdir(scratch) == []
+    assert {path.name for path in folder.iterdir()} in (set(), {"m.so", "m.h", "m.so.weights"})
+    assert not list(scratch.iterdir())
 
 
 def test_ctrl_c_cancels_a_compile(tmp_path):

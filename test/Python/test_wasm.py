@@ -271,7 +271,7 @@ def test_the_weights_file(weighted, tmp_path):
 
 def test_weights_that_the_memory_has_no_room_for(weighted):
     path, file, _ = weighted
-    with open(file, "r+b") as opened:
+    with pathlib.Path(file).open("r+b") as opened:
         opened.truncate(3 << 30)
     with pytest.raises(hewn.RunError, match=r"the memory of the WebAssembly module has no 3221225472 bytes left$"):
         hewn.load(path)

@@ -377,12 +377,12 @@ def test_a_killed_worker_loses_nothing(cluster, pictures, tmp_path):
 
     def kill():
         for _ in range(600):
-            if begun := sorted(tmp_path.glob("batch-*")):
-                if len(begun) >= 4:
-                    process = int(begun[-1].name.split("-")[1])
-                    os.kill(process, signal.SIGKILL)
-                    killed.append(process)
-                    return
+            begun = sorted(tmp_path.glob("batch-*"))
+            if len(begun) >= 4:
+                process = int(begun[-1].name.split("-")[1])
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+                return
             time.sleep(0.05)
 
     found = example.classes(folder / "in", folder / "model.so", workers=2, batch_size=8, model=Slow)

@@ -188,7 +188,7 @@ def test_which_machine_a_node_is(model, tmp_path, monkeypatch):
         assert told["machine"] == explained(model, target)[0] and told["cpu"] and re.match(r"\d+\.\d+", told["hewn"])
     assert "this machine cannot run code for 'neoverse-n1'" in nodes.ask(["--target=neoverse-n1"])["problem"]
     for script, told in [("echo '{}'", "cannot search for schedules"), ("echo no >&2; exit 1", "^no$")]:
-        monkeypatch.setenv("HEWN_TOOLS", os.path.dirname(write(tmp_path / "hewn", f"#!/bin/sh\n{script}\n")))
+        monkeypatch.setenv("HEWN_TOOLS", str(pathlib.Path(write(tmp_path / "hewn", f"#!/bin/sh\n{script}\n")).parent))
         (tmp_path / "hewn").chmod(0o755)
         assert re.search(told, nodes.ask([])["problem"])
     monkeypatch.setattr(nodes, "find_hewn", lambda: None)
@@ -203,7 +203,7 @@ def searcher(model):
         (pathlib.Path(made.folder) / file.name).write_bytes(file.read_bytes())
     yield made
     made.close()
-    assert not os.path.exists(made.folder)
+    assert not pathlib.Path(made.folder).exists()
 
 
 def test_a_node_searches_a_part(searcher, model):
@@ -297,7 +297,10 @@ def cluster(tmp_path):
 
 
 def is_running(process):
-    return os.path.exists(f"/proc/{process}") and "zombie" not in pathlib.Path(f"/proc/{process}/status").read_text()
+    return (
+        pathlib.Path(f"/proc/{process}").exists()
+        and "zombie" not in pathlib.Path(f"/proc/{process}/status").read_text()
+    )
 
 
 def test_a_cluster_of_two_machines_with_a_node_killed(cluster, model, tmp_path):

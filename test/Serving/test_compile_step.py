@@ -175,7 +175,7 @@ def test_all_servers_map_one_file(models, tmp_path):
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         paths = pool.map(_compiled, [arguments] * 3)
     assert len(set(paths)) == 1
-    assert os.listdir(pathlib.Path(paths[0]).parent) and not list((tmp_path / "cache").glob("new-*"))
+    assert list(pathlib.Path(paths[0]).parent.iterdir()) and not list((tmp_path / "cache").glob("new-*"))
     assert artifacts.compiled(
         models("wide"), tmp_path / "cache", {"precision": "medium", "target": "x86-64-v2"}
     ) != pathlib.Path(paths[0])

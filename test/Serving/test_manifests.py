@@ -52,7 +52,7 @@ def breaches(value, schema, path=""):
                 yield from breaches(item, known[name], f"{path}.{name}")
             elif isinstance(others, dict):
                 yield from breaches(item, others, f"{path}.{name}")
-            elif not schema.get("x-kubernetes-preserve-unknown-fields") and not (path == ".metadata"):
+            elif not schema.get("x-kubernetes-preserve-unknown-fields") and path != ".metadata":
                 yield f"{path}.{name}: is not known"
     if isinstance(value, list):
         for number, item in enumerate(value):

@@ -107,7 +107,7 @@ class Server:
 
     def __enter__(self):
         environment = os.environ | {"LD_LIBRARY_PATH": str(self.package.parent / "nvidia_pytriton.libs")}
-        with open(self.log, "w") as log:
+        with pathlib.Path(self.log).open("w") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=environment)
         for _ in range(600):
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):

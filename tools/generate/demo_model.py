@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the model of `hewn demo` on the handwritten digits of scikit-learn (8x8 pixels, 1,797
-images, from UCI), and writes the model and three of the images: python/hewn/demo/.
+"""Trains the model of `hewn demo` and writes it with three images to python/hewn/demo.
+
+The data are the handwritten digits of scikit-learn (8x8 pixels, 1,797 images, from UCI).
 
 The files are committed, because training gives other weights with each version of scikit-learn.
 Requires scikit-learn.
@@ -33,11 +34,13 @@ BODY = """>
 
 
 def initializer(name: str, values: np.ndarray) -> str:
+    """Returns a float initializer in ONNX's text format."""
     numbers = ", ".join(f"{value:.3g}" for value in values.flatten())
     return f"float[{', '.join(map(str, values.shape))}] {name} = {{{numbers}}}"
 
 
 def main() -> None:
+    """Trains the model and writes it and its images into the folder that the command line names."""
     folder = pathlib.Path(sys.argv[1])
     digits = load_digits()
     images, held_out, labels, expected = train_test_split(

@@ -5,12 +5,15 @@
 tools/generate/layer_page.py --hewn build/dev/bin/hewn [--check]
 """
 
+from __future__ import annotations
+
 import argparse
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 import numpy as np
 import onnx
@@ -77,13 +80,14 @@ The same loop in x86-64 assembly. Each pixel value is broadcast once for four ve
 """
 
 
-def model():
+def model() -> onnx.ModelProto:
+    """Returns the model of the page: the first layers of an image classifier."""
     generator = np.random.default_rng(0)
 
-    def numbers(*shape):
+    def numbers(*shape: int) -> np.ndarray:
         return np.abs(generator.standard_normal(shape)).astype(np.float32)
 
-    def tensor(name, size):
+    def tensor(name: str, size: int) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 64, size, size])
 
     nodes = [
@@ -106,9 +110,11 @@ def model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def function(text, start):
-    """Returns the lines of the op whose first line matches `start`, up to its closing brace,
-    without their common indentation."""
+def function(text: str, start: str) -> str:
+    """Returns the lines of the op whose first line matches `start`, up to its closing brace.
+
+    The lines are returned without their common indentation.
+    """
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if re.search(start, line))
     indent = len(lines[first]) - len(lines[first].lstrip())
@@ -116,16 +122,18 @@ def function(text, start):
     return "\n".join(line[indent:] for line in lines[first : last + 1])
 
 
-def shortened(text):
+def shortened(text: str) -> str:
+    """Returns the IR without long constants and without the attributes that the page does not explain."""
     text = re.sub(r"dense<\[.*?\]+>", "dense<…>", text)
     text = re.sub(r"dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: ., .>", "…", text)
     text = re.sub(r"high = \[0, 0, 1, 1\], low = \[0, 0, 1, 1\]", "…", text)
     return re.sub(r"( attributes)? \{graph\.\w+ = [^}]*\}", "", text)
 
 
-def innermost(text, opening, product, is_end):
+def innermost(text: str, opening: str, product: str, is_end: Callable[[str], bool]) -> list[str]:
     """Returns the lines of the innermost loop that contains `product` most often."""
-    best, body = [], None
+    best: list[str] = []
+    body: list[str] | None = None
     for line in text.splitlines():
         if re.search(opening, line):
             body = []
@@ -139,7 +147,8 @@ def innermost(text, opening, product, is_end):
     return best
 
 
-def excerpt(lines, most):
+def excerpt(lines: list[str], most: int) -> str:
+    """Returns the lines without comments and common indentation, at most `most` of them."""
     indent = min(len(line) - len(line.lstrip()) for line in lines)
     lines = [line[indent:].replace("\t", " ").split("#")[0].rstrip() for line in lines]
     lines = [line if len(line) <= 170 else line[:168] + " …" for line in lines]
@@ -147,7 +156,8 @@ def excerpt(lines, most):
     return "\n".join(lines if len(lines) <= most else [*lines[:half], "…", *lines[-half:]])
 
 
-def page(hewn):
+def page(hewn: str) -> str:
+    """Returns the page, for which the compiler `hewn` prints each stage of the model."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "layer.onnx"
         onnx.save(model(), path)
@@ -158,7 +168,7 @@ def page(hewn):
             stage[name] = out.read_text()
     loop = innermost(stage["loops"], r"scf\.for", "vector.fma", lambda line: "scf.yield" in line)
     products = sum("vector.fma" in line for line in loop)
-    asm = innermost(stage["asm"], r"^\.L\w+:", "vfmadd", lambda line: re.match(r"\s+j\w+\s", line))
+    asm = innermost(stage["asm"], r"^\.L\w+:", "vfmadd", lambda line: bool(re.match(r"\s+j\w+\s", line)))
     unrolled = sum("vfmadd" in line for line in asm) // max(products, 1)
     assert unrolled >= 1 and products % 4 == 0
     return TEXT.format(
@@ -173,7 +183,8 @@ def page(hewn):
     )
 
 
-def main():
+def main() -> None:
+    """Writes the page, or compares it with a fresh one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hewn", required=True, help="path of the compiler")
     parser.add_argument("--check", action="store_true", help="fail if the page differs from a fresh one")

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the op table of the importer (C++) and the page on ONNX support from the ONNX records
-in dialects/Graph/*.td.
+"""Generates the op table of the importer (C++) and the page on ONNX support.
+
+The source of both is the ONNX records in dialects/Graph/*.td.
 
 A record specifies how the importer maps an ONNX op in a range of opset versions: to a graph op with
 the operands and attributes of the node, or by a builder function. Invalid records are reported with
 the location of their definition when the table is generated.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -14,6 +17,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import Any
 
 # ODS type of an attribute -> name of the type as which the importer reads it from an ONNX node.
 FORMS = {
@@ -37,7 +41,7 @@ class Refused(Exception):
 class Table:
     """The ONNX records of a .td file and of the files that it includes."""
 
-    def __init__(self, defs):
+    def __init__(self, defs: dict[str, Any]) -> None:
         self.defs = defs
         self.rows = []
         for name in defs["!instanceof"].get("GraphOp", []):
@@ -53,10 +57,12 @@ class Table:
                     f"{b['place']}: ONNX op '{b['op']}': versions from {b['since']} overlap the record of {a['place']}"
                 )
 
-    def is_a(self, value, kind):
+    def is_a(self, value: dict[str, Any], kind: str) -> bool:
+        """Returns true if the TableGen record of `value` is `kind` or derives from it."""
         return value["def"] == kind or kind in self.defs[value["def"]]["!superclasses"]
 
-    def row(self, record, op):
+    def row(self, record: dict[str, Any], op: dict[str, Any] | None) -> dict[str, Any]:
+        """Returns the row of a record; `op` is the graph op that has the record."""
         place = record["!locs"][0]
         row = {
             "place": place,
@@ -74,13 +80,16 @@ class Table:
         }
         if row["until"] and row["until"] < row["since"]:
             raise Refused(f"{place}: ONNX op '{row['op']}' ends at version {row['until']}, before {row['since']}")
-        if not row["build"]:
+        if op and not row["build"]:
             self.direct(row, op, place)
         return row
 
-    def direct(self, row, op, place):
-        """Adds the operands and attributes of the graph op `op` to `row`, for a record that maps an
-        ONNX node directly to this op. `place` is the location of the record."""
+    def direct(self, row: dict[str, Any], op: dict[str, Any], place: str) -> None:
+        """Adds the operands and attributes of the graph op `op` to `row`.
+
+        `row` is of a record that maps an ONNX node directly to this op. `place` is the location of
+        the record.
+        """
         what = f"{place}: ONNX op '{row['op']}' maps directly to {row['graph']}"
         for value, name in op["arguments"]["args"]:
             if not self.is_a(value, "Attr"):
@@ -115,7 +124,7 @@ class Table:
             row["results"] += 1
 
 
-def builders_in(folder):
+def builders_in(folder: pathlib.Path) -> set[str]:
     """Returns the names of the builder functions that the .cpp files in `folder` define."""
     found = set()
     for source in sorted(folder.rglob("*.cpp")):
@@ -125,7 +134,7 @@ def builders_in(folder):
     return found
 
 
-def cpp(rows):
+def cpp(rows: list[dict[str, Any]]) -> str:
     """Returns the table as C++ code, which OnnxTable.cpp includes."""
     lines = ["namespace hewn::graph {"]
     lines += [f"llvm::LogicalResult {name}(OnnxNode &);" for name in sorted({r["build"] for r in rows if r["build"]})]
@@ -154,7 +163,7 @@ def cpp(rows):
     return "\n".join(lines)
 
 
-def markdown(rows):
+def markdown(rows: list[dict[str, Any]]) -> str:
     """Returns the table as Markdown for the page on ONNX support."""
     lines = [
         "# ONNX ops that hewn compiles",
@@ -174,7 +183,8 @@ def markdown(rows):
     return "\n".join(lines) + "\n"
 
 
-def main():
+def main() -> None:
+    """Writes the outputs that the command line selects, or compares them with the tree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("td", type=pathlib.Path, help="dialects/Graph/Graph.td")
     parser.add_argument("-I", dest="include", action="append", default=[], help="include folder for .td files")

@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the charts of docs/performance.md to docs/generated: latency of each engine relative to
-hewn, from the data in docs/measured.
+"""Writes the charts of docs/performance.md to docs/generated.
+
+A chart shows the latency of each engine relative to hewn, from the data in docs/measured.
 
 tools/generate/performance_chart.py [--check]
 
 A chart shows one table of the newest measurement of that table.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import math
 import pathlib
 import sys
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASURED = ROOT / "docs/measured"
@@ -37,7 +41,7 @@ ENGINES = {
 LABELS, WIDTH, ROW, TOP = 210, 760, 40, 76
 
 
-def newest(folder: pathlib.Path, name: str) -> dict:
+def newest(folder: pathlib.Path, name: str) -> dict[str, Any]:
     """Returns the title, day and rows (as dicts) of the newest measurement of the table `name`."""
     machines = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     machine = max((m for m in machines if name in m["tables"]), key=lambda m: m["tables"][name]["day"])
@@ -47,12 +51,13 @@ def newest(folder: pathlib.Path, name: str) -> dict:
     return {"title": machine["title"], "day": measured["day"], "rows": rows}
 
 
-def relative(row: dict) -> dict[str, float]:
+def relative(row: dict[str, Any]) -> dict[str, float]:
     """Returns the time of each engine that ran the model divided by the time of hewn."""
     return {name: float(row[name]) / float(row["hewn ms"]) for name in ENGINES if row.get(name, "-") != "-"}
 
 
-def svg(measured: dict, conditions: str) -> str:
+def svg(measured: dict[str, Any], conditions: str) -> str:
+    """Returns the chart of a table in docs/measured as SVG."""
     rows = measured["rows"]
     most = max(value for row in rows for value in relative(row).values())
     scale = (WIDTH - LABELS - 60) / (math.ceil(most * 2) / 2)
@@ -80,16 +85,19 @@ def svg(measured: dict, conditions: str) -> str:
 
 
 def chart(name: str, folder: pathlib.Path = MEASURED) -> str:
+    """Returns the chart `name` from the newest data in `folder`."""
     table, conditions = CHARTS[name]
     return svg(newest(folder, table), conditions)
 
 
 def write() -> None:
+    """Writes all charts."""
     for name in CHARTS:
         (GENERATED / name).write_text(chart(name))
 
 
 def main() -> None:
+    """Writes the charts, or compares them with fresh ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="fail if a chart differs from docs/measured")
     if parser.parse_args().check:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/generated/status.md: the features that each target supports, and the number of ops of
-each ONNX domain that compile.
+"""Writes docs/generated/status.md.
+
+The page lists the features that each target supports, and the number of ops of each ONNX domain
+that compile.
 
 tools/generate/status.py --hewn build/dev/bin/hewn [--check]
 
@@ -81,22 +83,31 @@ FEATURES = [
 ]
 
 
-def run(hewn: str, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([hewn, *arguments], capture_output=True, text=True)
+def found(pattern: str, text: str) -> str:
+    """Returns the first group of the first match; exits with an error if there is none."""
+    match = re.search(pattern, text)
+    return match[1] if match else sys.exit(f"status: no match of {pattern} in the output of hewn:\n{text}")
+
+
+def run(hewn: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs `hewn` and captures its output."""
+    return subprocess.run([hewn, *map(str, arguments)], capture_output=True, text=True)
 
 
 def target_names(hewn: str, model: pathlib.Path) -> list[str]:
-    """Returns the names that `--target` accepts. They are part of the error message about an
-    unknown name."""
+    """Returns the names that `--target` accepts.
+
+    They are part of the error message about an unknown name.
+    """
     text = run(hewn, "compile", model, "--target=unknown", "-o", "/dev/null").stderr
-    names = re.search(r"there are: ([^;]+);", text)[1].split(", ")
+    names = found(r"there are: ([^;]+);", text).split(", ")
     return [name for name in names if name not in ("host", "portable")]
 
 
 def threads(hewn: str, name: str) -> str:
     """Returns whether the default platform of the target `name` has threads."""
     text = run(hewn, "help", "targets").stdout
-    platform = re.search(rf"^\| `{re.escape(name)}` \|.*\| (\w+)[^|]*\|$", text, re.MULTILINE)[1]
+    platform = found(rf"(?m)^\| `{re.escape(name)}` \|.*\| (\w+)[^|]*\|$", text)
     return YES if re.search(rf"^\| `{platform}` \| yes \|", text, re.MULTILINE) else NO
 
 
@@ -106,7 +117,7 @@ def describe(hewn: str, model: pathlib.Path, name: str) -> list[str]:
     target = text.splitlines()[0]
     products = set(re.findall(r"<left = (\w+), right = (\w+), sum = (\w+)(, rows)?", target))
     is_gpu = "warpSize" in target
-    bits = 8 * int(re.search(r"vectorBytes = (\d+)", target)[1])
+    bits = 8 * int(found(r"vectorBytes = (\d+)", target))
     unit = "AMX" if any(rows for *_, rows in products) else NO
     dots = {(left, right, total) for left, right, total, rows in products if not rows}
     if is_gpu:
@@ -126,6 +137,7 @@ def describe(hewn: str, model: pathlib.Path, name: str) -> list[str]:
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Returns a Markdown table."""
     return "\n".join(
         [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads), *(f"| {' | '.join(row)} |" for row in rows)]
     )
@@ -140,6 +152,7 @@ def op_counts() -> list[list[str]]:
 
 
 def page(hewn: str) -> str:
+    """Returns the page, for which the compiler `hewn` describes each target."""
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "m.onnxtxt"
         model.write_text(MODEL)
@@ -154,6 +167,7 @@ def page(hewn: str) -> str:
 
 
 def main() -> None:
+    """Writes the page, or compares it with a fresh one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hewn", required=True, help="the command that prints the target descriptions")
     parser.add_argument("--check", action="store_true", help="fail if the page differs from a fresh one")

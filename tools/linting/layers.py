@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layering: a source includes headers only of libraries that its own library links, directly or
-not.
+"""Layering: a source includes headers only of libraries that its own library links, directly or not.
 
 The link graph is that of the build: `hewn_add_library(NAME ... DEPENDS ...)` in the CMakeLists.txt
 of each folder.
@@ -28,8 +27,11 @@ DECLARATION = re.compile(r"hewn_add_(?:library|tool|shipped_tool)\(\s*([\w-]+)([
 
 
 def link_graph(tree: Tree) -> dict[str, tuple[str, list[str]]]:
-    """Returns the link graph of the build as a dict: name of a library or tool -> (its folder, the
-    names of the libraries that it links directly)."""
+    """Returns the link graph of the build as a dict.
+
+    It maps the name of a library or tool to its folder and the names of the libraries that it links
+    directly.
+    """
     graph = {}
     for name in tree.names:
         if not re.match(r"(lib|dialects|tools)/.*CMakeLists\.txt$", name):
@@ -41,8 +43,11 @@ def link_graph(tree: Tree) -> dict[str, tuple[str, list[str]]]:
 
 
 def allowed_folders(graph: dict[str, tuple[str, list[str]]]) -> dict[str, set[str]]:
-    """Returns, for each folder, the folders whose headers its sources may include: those of all
-    libraries that the libraries of the folder link, and the folder itself."""
+    """Returns, for each folder, the folders whose headers its sources may include.
+
+    These are the folders of all libraries that the libraries of the folder link, and the folder
+    itself.
+    """
     allowed: dict[str, set[str]] = {}
     for name, (folder, _) in graph.items():
         linked, pending = set(), [name]
@@ -65,6 +70,7 @@ def folder_of(path: str, folders: set[str]) -> str | None:
 
 
 def check(tree: Tree) -> Iterator[str]:
+    """Yields each #include line that includes a header of a library which the library of the source does not link."""
     allowed = allowed_folders(link_graph(tree)) | {f: set(to) for f, to in OUTSIDE.items()}
     folders = set(allowed)
     for name in tree.sources():

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the architecture that single lines can break. docs/architecture.md states these
-rules."""
+"""Rules of the architecture that single lines can break. docs/architecture.md states these rules."""
 
 from __future__ import annotations
 
@@ -24,8 +23,11 @@ TARGET_ATTRIBUTES = "dialects/Plan/TargetAttrs.td"
 
 @dataclass
 class Pattern:
-    """A rule on lines. A line that matches `regex` in a file of the top-level folders `within` is a
-    violation, unless the path of the file starts with one of `allowed`."""
+    """A rule on lines.
+
+    A line that matches `regex` in a file of the top-level folders `within` is a violation, unless
+    the path of the file starts with one of `allowed`.
+    """
 
     message: str
     regex: str
@@ -179,6 +181,7 @@ RETURNS_WITHOUT_REASON = {
 
 
 def returns_without_reason(text: str) -> int:
+    """Returns the number of early returns in a C++ source that report no reason."""
     lines, count = text.splitlines(), 0
     for number, line in enumerate(lines):
         if not _RETURN.match(line):
@@ -190,9 +193,8 @@ def returns_without_reason(text: str) -> int:
     return count
 
 
-def op_names(tree: Tree) -> re.Pattern | None:
-    """Returns a regular expression that matches the class names of the ops to which the importer
-    maps ONNX nodes."""
+def op_names(tree: Tree) -> re.Pattern[str] | None:
+    """Returns a regular expression that matches the class names of the ops to which the importer maps ONNX nodes."""
     found = set()
     for name in tree.names:
         if name.startswith("dialects/Graph/") and name.endswith(".td"):
@@ -202,6 +204,7 @@ def op_names(tree: Tree) -> re.Pattern | None:
 
 
 def check(tree: Tree) -> Iterator[str]:
+    """Yields each line that breaks a pattern or names an op, and each folder with too many early returns."""
     ops = op_names(tree)
     counts = dict.fromkeys(RETURNS_WITHOUT_REASON, 0)
     for name in tree.sources():

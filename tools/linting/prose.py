@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on the vocabulary, the grammar and the width of comments and Markdown.
-docs/contributing/style.md states these rules."""
+
+docs/contributing/style.md states these rules.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +84,7 @@ _RULES = [
 
 
 def check(tree: Tree) -> Iterator[str]:
+    """Yields each comment, docstring and paragraph that breaks a rule, and each line of prose that is too wide."""
     for name in tree.names:
         if name.startswith(EXCLUDED):
             continue

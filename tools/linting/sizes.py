@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on the sizes of files, of Python functions and of folders. clang-tidy checks function sizes
-of C and C++."""
+"""Rules on the sizes of files, of Python functions and of folders. clang-tidy checks function sizes of C and C++."""
 
 from __future__ import annotations
 
@@ -21,6 +20,7 @@ MEANINGLESS_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 
 
 def check(tree: Tree) -> Iterator[str]:
+    """Yields each file, function and folder that exceeds its limit."""
     for name in tree.sources():
         yield from _check_file(name, tree.text(name))
     entries = defaultdict(set)
@@ -49,7 +49,7 @@ def _check_file(name: str, text: str) -> Iterator[str]:
             return
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                count = node.end_lineno - node.lineno + 1
+                count = (node.end_lineno or node.lineno) - node.lineno + 1
                 if count > MAX_FUNCTION_LINES:
                     yield f"{name}:{node.lineno}: function of {count} lines; the limit is {MAX_FUNCTION_LINES}"
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the spelling by codespell. words.txt lists words of hewn that codespell reports by
-mistake, one per line in lower case."""
+"""Checks the spelling by codespell.
+
+words.txt lists words of hewn that codespell reports by mistake, one per line in lower case.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ NAMES = r"\b[a-z]+[A-Z]\w*\b|\b[A-Z]+[a-z]*[A-Z]\w*\b"
 
 
 def check(tree: Tree) -> Iterator[str]:
+    """Yields each misspelled word that codespell reports."""
     if not shutil.which("codespell"):
         yield "codespell is not installed: run tools/setup"
         return

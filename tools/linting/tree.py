@@ -18,23 +18,27 @@ DIRECTIVE = re.compile(r"\s*(RUN|CHECK|REQUIRES|XFAIL|UNSUPPORTED|expected-|clan
 class Tree:
     """The files under `root` that git tracks. Each file is read once."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path) -> None:
         self.root = root
         listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True)
         self.names = [name for name in listed.stdout.split("\n") if name and (root / name).is_file()]
         self._texts: dict[str, str] = {}
 
     def text(self, name: str) -> str:
+        """Returns the content of a file."""
         if name not in self._texts:
             self._texts[name] = (self.root / name).read_text(errors="replace")
         return self._texts[name]
 
     def sources(self) -> list[str]:
+        """Returns the names of the C, C++, TableGen and Python files."""
         return [name for name in self.names if Path(name).suffix in SOURCES]
 
     def prose(self, name: str) -> list[tuple[int, str]]:
-        """Returns the comments and docstrings of a source, or the paragraphs of a Markdown page, as
-        pairs (first line number, text)."""
+        """Returns the prose of a file as pairs (first line number, text).
+
+        The prose is the comments and docstrings of a source, or the paragraphs of a Markdown page.
+        """
         suffix = Path(name).suffix
         if suffix in C_LIKE:
             return _c_comments(self.text(name)) + (_descriptions(self.text(name)) if suffix == ".td" else [])
@@ -65,8 +69,7 @@ def _c_comments(text: str) -> list[tuple[int, str]]:
 
 
 def _descriptions(text: str) -> list[tuple[int, str]]:
-    """Returns the descriptions and summaries of TableGen records, without the IR and other code in
-    them."""
+    """Returns the descriptions and summaries of TableGen records, without the IR and other code in them."""
     found = []
     for match in re.finditer(r"(?:description|summary) = (?:\[\{(.*?)\}\]|\"(.*?)\");", text, re.S):
         prose = re.sub(r"```.*?```", "", match[1] or match[2], flags=re.S)

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times convolutions (plain, transposed, grouped) with hewn and onnxruntime on one thread. The
-engines run alternately; the fastest run of each counts.
+"""Times convolutions (plain, transposed, grouped) with hewn and onnxruntime on one thread.
+
+The engines run alternately; the fastest run of each counts.
 
     python tools/measure/benchmark_convolutions.py [--open] [PART OF A NAME]
 
 With --open, height and width are dynamic. The tables of two pages come from this script:
-`transposed-convolutions.md` and `dynamic-padding.md` in docs/decisions/kernels."""
+`transposed-convolutions.md` and `dynamic-padding.md` in docs/decisions/kernels.
+"""
+
+from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import hewn
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    import onnx
+
 
 # A case is a tuple (op, batch size, input channels, output channels, spatial size, kernel size,
 # stride, dilation, padding, groups, output padding).
@@ -68,13 +78,15 @@ CASES = [
 SECONDS = 0.5
 
 
-def name_of(case):
+def name_of(case: Sequence[Any]) -> str:
+    """Returns the name of a convolution for the table."""
     op, batch, channels, features, size, kernel, stride, dilation, pads, groups, more = case
     window = f"kernel {kernel} stride {stride} dilation {dilation} pads {pads}" + (f" more {more}" if more else "")
     return f"{op} {batch} x {channels} to {features} in {groups}, {' x '.join(map(str, size))}, {window}"
 
 
-def model_of(case, leaves_open):
+def model_of(case: Sequence[Any], leaves_open: bool) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """Returns a model with the convolution; its height and width are dynamic if `leaves_open`."""
     op, batch, channels, features, size, kernel, stride, dilation, pads, groups, more = case
     arrays, rank = np.random.default_rng(0), len(size)
     outer = (channels, features // groups) if op == "ConvTranspose" else (features, channels // groups)
@@ -99,9 +111,12 @@ def model_of(case, leaves_open):
     return model, {"x": arrays.standard_normal((batch, channels, *size)).astype(np.float32)}
 
 
-def fastest_of(*runs):
-    """Returns the time of the fastest run of each function in milliseconds. The functions run
-    alternately for SECONDS, so that other load on the machine affects all of them equally."""
+def fastest_of(*runs: Callable[[], object]) -> list[float]:
+    """Returns the time of the fastest run of each function in milliseconds.
+
+    The functions run alternately for SECONDS, so that other load on the machine affects all of them
+    equally.
+    """
     fastest, end = [np.inf] * len(runs), time.time() + SECONDS
     while time.time() < end:
         for i, run in enumerate(runs):
@@ -111,7 +126,8 @@ def fastest_of(*runs):
     return fastest
 
 
-def main():
+def main() -> None:
+    """Times the selected convolutions with hewn and onnxruntime, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--open", action="store_true", help="make height and width dynamic")
     parser.add_argument("part", nargs="?", default="", metavar="PART OF A NAME")

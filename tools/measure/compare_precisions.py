@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the speed of the precisions `highest`, `high` and `medium` on this CPU, and prints one
-table row per model.
+"""Compares the speed of the precisions `highest`, `high` and `medium` on this CPU, and prints one table row per model.
 
     .venv/bin/python tools/measure/compare_precisions.py [--threads N] [--seconds S] [--target T]
         [--minimum R] [--dim NAME=SIZE] MODEL.onnx ...
@@ -22,6 +21,7 @@ import pathlib
 import statistics
 import sys
 import time
+from typing import Any
 
 import hewn
 
@@ -38,9 +38,11 @@ def percentile(times: list[float]) -> float:
     return statistics.quantiles(times, n=5)[0] if len(times) >= 5 else min(times)
 
 
-def measure(modules: dict[str, hewn.Module], feeds: dict, seconds: float) -> dict[str, float]:
-    """Returns the time of a run in ms for each precision. The modules run alternately, each for a
-    total of `seconds`."""
+def measure(modules: dict[str, hewn.Module], feeds: dict[str, Any], seconds: float) -> dict[str, float]:
+    """Returns the time of a run in ms for each precision.
+
+    The modules run alternately, each for a total of `seconds`.
+    """
     times: dict[str, list[float]] = {name: [] for name in modules}
     for module in modules.values():
         module.run(feeds)
@@ -54,10 +56,12 @@ def measure(modules: dict[str, hewn.Module], feeds: dict, seconds: float) -> dic
 
 
 def ratios(ms: dict[str, float]) -> list[float]:
+    """Returns the speedup of each precision over the next higher one."""
     return [ms[higher] / ms[lower] for lower, higher in PAIRS]
 
 
 def main() -> None:
+    """Times the models with each precision, and exits with an error if a lower precision is slower."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
     parser.add_argument("--threads", type=int, default=1)

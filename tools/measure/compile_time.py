@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how compile time grows with the number of nodes, on generated graphs. The functions of
-this file generate these graphs, each with one structure ("form") and any number of nodes.
+"""Measures how compile time grows with the number of nodes, on generated graphs.
+
+The functions of this file generate these graphs, each with one structure ("form") and any number of
+nodes.
 
     compile_time.py [--forms chain,star] [--sizes 100,1000,20000] [--emit plan]
 
@@ -9,8 +11,12 @@ Prints a line per form and size: the processor time of the compilation in second
 the processor time for half as many nodes. A ratio of 2 is linear growth.
 """
 
+from __future__ import annotations
+
 import argparse
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import hewn
 import numpy as np
@@ -18,9 +24,17 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def finish(nodes, outputs, weights=(), shape=(4, 8), made=None):
-    """Returns a model with the input `x` of shape `shape`. Its outputs have the shape `made`, or
-    the shape `shape` if `made` is not given."""
+def finish(
+    nodes: Sequence[onnx.NodeProto],
+    outputs: Sequence[str],
+    weights: Sequence[TensorProto] = (),
+    shape: Sequence[int | str] = (4, 8),
+    made: Sequence[int] | None = None,
+) -> onnx.ModelProto:
+    """Returns a model with the input `x` of shape `shape`.
+
+    Its outputs have the shape `made`, or the shape `shape` if `made` is not given.
+    """
     info = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, made or shape if name != "x" else shape)
         for name in ("x", *outputs)
@@ -29,36 +43,39 @@ def finish(nodes, outputs, weights=(), shape=(4, 8), made=None):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
-def chain(count):
+def chain(count: int) -> onnx.ModelProto:
     """Elementwise ops, each of which reads the result of the previous one."""
     ops = ["Relu", "Neg", "Abs"]
     names = ["x"] + [f"v{i}" for i in range(count)]
     return finish([helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count)], names[-1:])
 
 
-def star(count):
+def star(count: int) -> onnx.ModelProto:
     """Elementwise ops that all read the same value, and Adds that sum up their results."""
     nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count - 1)]
     return finish([*nodes, helper.make_node("Sum", [f"v{i}" for i in range(count - 1)], ["y"])], ["y"])
 
 
-def fan(count):
+def fan(count: int) -> onnx.ModelProto:
     """Elementwise ops that all read the same value; each result is an output of the model."""
     nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count)]
     return finish(nodes, [f"v{i}" for i in range(count)])
 
 
-def concat(count):
+def concat(count: int) -> onnx.ModelProto:
     """A chain of ops, and a Concat of all their results."""
     ops, names = ["Relu", "Neg", "Abs"], ["x"] + [f"v{i}" for i in range(count - 1)]
     nodes = [helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count - 1)]
     return finish([*nodes, helper.make_node("Concat", names[1:], ["y"], axis=0)], ["y"], made=(4 * (count - 1), 8))
 
 
-def grid(count):
+def grid(count: int) -> onnx.ModelProto:
     """Adds in rows and columns: each value is the sum of its neighbors above and to the left."""
     side = max(2, round(count**0.5))
-    name = lambda i, j: "x" if i < 0 or j < 0 else f"v{i}_{j}"  # noqa: E731
+
+    def name(i: int, j: int) -> str:
+        return "x" if i < 0 or j < 0 else f"v{i}_{j}"
+
     nodes = [
         helper.make_node("Add", [name(i - 1, j), name(i, j - 1)], [name(i, j)])
         for i in range(side)
@@ -67,9 +84,11 @@ def grid(count):
     return finish(nodes, [name(side - 1, side - 1)])
 
 
-def layers(count):
-    """Matmuls with different weights, each followed by an activation. The matmuls are not fused
-    with each other."""
+def layers(count: int) -> onnx.ModelProto:
+    """Matmuls with different weights, each followed by an activation.
+
+    The matmuls are not fused with each other.
+    """
     rng = np.random.default_rng(0)
     nodes, weights, last = [], [], "x"
     for i in range(count // 2):
@@ -80,9 +99,12 @@ def layers(count):
     return finish(nodes, [last], weights)
 
 
-def kept(count):
-    """Matmuls with a dynamic number of rows. Later nodes read the results in the opposite order, so
-    half of all values are live at the same time."""
+def kept(count: int) -> onnx.ModelProto:
+    """Matmuls with a dynamic number of rows.
+
+    Later nodes read the results in the opposite order, so half of all values are live at the same
+    time.
+    """
     rng, products = np.random.default_rng(0), count // 3
     weights = [numpy_helper.from_array(rng.standard_normal((8, 8)).astype(np.float32) / 8, f"w{i}") for i in range(2)]
     names = ["x"] + [f"p{i}" for i in range(products)]
@@ -95,46 +117,52 @@ def kept(count):
     return finish(nodes, [last], weights, ("n", 8))
 
 
-def opened(nodes, inputs, made):
-    """Returns a model with the output `made`, whose number of rows depends on data. `inputs` are
-    pairs of an input's name and the symbol for its number of rows."""
+def opened(nodes: Sequence[onnx.NodeProto], inputs: Sequence[tuple[str, str]], made: str) -> onnx.ModelProto:
+    """Returns a model with the output `made`, whose number of rows depends on data.
+
+    `inputs` are pairs of an input's name and the symbol for its number of rows.
+    """
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 4]) for name, rows in inputs]
     made = helper.make_tensor_value_info(made, TensorProto.FLOAT, [None, 4])
     graph = helper.make_graph(nodes, "graph", infos, [made])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
-def open_concat(count):
+def open_concat(count: int) -> onnx.ModelProto:
     """A Concat of values with different symbolic numbers of rows."""
     names = [f"x{i}" for i in range(count)]
     nodes = [helper.make_node("Concat", names, ["y"], axis=0)]
     return opened(nodes, [(name, f"rows_of_{name}") for name in names], "y")
 
 
-def open_live(count):
-    """A Concat of results of ops on values with different symbolic numbers of rows: many buffers of
-    different sizes are live at the same time."""
+def open_live(count: int) -> onnx.ModelProto:
+    """A Concat of results of ops on values with different symbolic numbers of rows.
+
+    Many buffers of different sizes are live at the same time.
+    """
     nodes = [helper.make_node("Relu", [f"x{i}"], [f"v{i}"]) for i in range(count // 2)]
     nodes.append(helper.make_node("Concat", [f"v{i}" for i in range(count // 2)], ["y"], axis=0))
     return opened(nodes, [(f"x{i}", f"rows_of_{i}") for i in range(count // 2)], "y")
 
 
-def open_adds(count):
-    """A chain of Adds. The second operands have different symbolic numbers of rows, so each Add may
-    broadcast."""
+def open_adds(count: int) -> onnx.ModelProto:
+    """A chain of Adds.
+
+    The second operands have different symbolic numbers of rows, so each Add may broadcast.
+    """
     names = ["x"] + [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Add", [names[i], f"z{i}"], [names[i + 1]]) for i in range(count)]
     return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
 
 
-def open_concats(count):
+def open_concats(count: int) -> onnx.ModelProto:
     """A chain of Concats. The second operands have different symbolic numbers of rows."""
     names = ["x"] + [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Concat", [names[i], f"z{i}"], [names[i + 1]], axis=0) for i in range(count)]
     return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
 
 
-def open_slices(count):
+def open_slices(count: int) -> onnx.ModelProto:
     """A chain of Slices, each of which removes a row."""
     numbers = [helper.make_node("Constant", [], [name], value_ints=[n]) for name, n in (("one", 1), ("end", 2**62))]
     zero = helper.make_node("Constant", [], ["zero"], value_ints=[0])
@@ -143,16 +171,18 @@ def open_slices(count):
     return opened([*numbers, zero, *nodes], [("x", "rows")], names[-1])
 
 
-def open_columns(count):
-    """A Concat of values with different symbolic numbers of columns, along the columns; each row of
-    the result has elements of all values."""
+def open_columns(count: int) -> onnx.ModelProto:
+    """A Concat, along the columns, of values with different symbolic numbers of columns.
+
+    Each row of the result has elements of all values.
+    """
     names = [f"x{i}" for i in range(count)]
     return of_inputs(
         [helper.make_node("Concat", names, ["y"], axis=1)], {name: ["rows", f"columns_of_{name}"] for name in names}
     )
 
 
-def open_parts(count):
+def open_parts(count: int) -> onnx.ModelProto:
     """A Split into `count` parts and a Concat of the parts in reverse order."""
     names = [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Split", ["x"], names, axis=0, num_outputs=count)]
@@ -160,18 +190,23 @@ def open_parts(count):
     return of_inputs(nodes, {"x": ["rows", 4]})
 
 
-def open_most(count):
-    """A Max of many values. Each of them may be broadcast, because their dims are different
-    symbols."""
+def open_most(count: int) -> onnx.ModelProto:
+    """A Max of many values.
+
+    Each of them may be broadcast, because their dims are different symbols.
+    """
     names = [f"x{i}" for i in range(count)]
     return of_inputs([helper.make_node("Max", names, ["y"])], {name: [f"rows_of_{name}", 4] for name in names})
 
 
-def open_chain(count, op, more, **attributes):
-    """A chain of `count` nodes of type `op`, each of which also reads inputs of its own. `more`
-    maps the names of these inputs to their element types and shapes, in which a size of 0 is
-    replaced by a new symbol."""
-    names, inputs, nodes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], {"x": ["rows", 4]}, []
+def open_chain(count: int, op: str, more: Mapping[str, Sequence[int]], **attributes: Any) -> onnx.ModelProto:
+    """A chain of `count` nodes of type `op`, each of which also reads inputs of its own.
+
+    `more` maps the names of these inputs to their element types and shapes, in which a size of 0 is
+    replaced by a new symbol.
+    """
+    names, nodes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], []
+    inputs: dict[str, Sequence[Any]] = {"x": ["rows", 4]}
     for i in range(count):
         own = {f"{name}{i}": shape for name, shape in more.items()}
         for name, (kind, *shape) in own.items():
@@ -183,26 +218,27 @@ def open_chain(count, op, more, **attributes):
     return of_inputs(nodes, inputs)
 
 
-def open_wheres(count):
+def open_wheres(count: int) -> onnx.ModelProto:
+    """A chain of Wheres whose conditions and last operands are model inputs with dynamic rows."""
     return open_chain(count, "Where", {"c": (TensorProto.BOOL, 0, 4), "z": (TensorProto.FLOAT, 0, 4)})
 
 
-def open_pads(count):
+def open_pads(count: int) -> onnx.ModelProto:
     """A chain of Pads whose padding widths are model inputs."""
     return open_chain(count, "Pad", {"p": (TensorProto.INT64, 4)})
 
 
-def open_cuts(count):
+def open_cuts(count: int) -> onnx.ModelProto:
     """A chain of Slices whose start and end indices are model inputs."""
     return open_chain(count, "Slice", {"b": (TensorProto.INT64, 2), "e": (TensorProto.INT64, 2)})
 
 
-def open_picks(count):
+def open_picks(count: int) -> onnx.ModelProto:
     """A chain of Gathers with a dynamic number of indices."""
     return open_chain(count, "Gather", {"i": (TensorProto.INT64, 0)}, axis=0)
 
 
-def open_sizes(count):
+def open_sizes(count: int) -> onnx.ModelProto:
     """A chain of Resizes whose output sizes depend on data."""
     names, sizes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], [f"s{i}" for i in range(count)]
     nodes = [
@@ -211,17 +247,19 @@ def open_sizes(count):
     return of_inputs(nodes, {"x": ["n", 2, "d"]} | {size: (TensorProto.INT64, 3) for size in sizes})
 
 
-def open_pools(count):
+def open_pools(count: int) -> onnx.ModelProto:
     """A chain of pooling ops, each of which halves the size and rounds up."""
     names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
-    window = {"kernel_shape": [3], "strides": [2], "pads": [1, 1], "ceil_mode": 1}
+    window: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "pads": [1, 1], "ceil_mode": 1}
     nodes = [helper.make_node("AveragePool", [names[i]], [names[i + 1]], **window) for i in range(count)]
     return of_inputs(nodes, {"x": [1, 4, "d"]})
 
 
-def of_inputs(nodes, inputs):
-    """Returns a model with the output `y` and with the inputs of the dict `inputs`, from names to
-    shapes. Inputs are float32 unless an element type precedes the shape."""
+def of_inputs(nodes: Sequence[onnx.NodeProto], inputs: Mapping[str, Sequence[Any]]) -> onnx.ModelProto:
+    """Returns a model with the output `y` and with the inputs of the dict `inputs`, from names to shapes.
+
+    Inputs are float32 unless an element type precedes the shape.
+    """
     typed = {name: (TensorProto.FLOAT, *dims) if isinstance(dims, list) else dims for name, dims in inputs.items()}
     infos = [helper.make_tensor_value_info(name, kind, dims) for name, (kind, *dims) in typed.items()]
     graph = helper.make_graph(nodes, "graph", infos, [helper.make_value_info("y", onnx.TypeProto())])
@@ -234,15 +272,18 @@ OPEN = (open_columns, open_parts, open_most, open_wheres, open_pads, open_cuts, 
 FORMS |= {f.__name__: f for f in OPEN}
 
 
-def seconds(model, emit):
-    """Returns the processor time of a compilation, summed over all threads of the process. Other
-    load on the machine hardly affects processor time."""
+def seconds(model: onnx.ModelProto, emit: str) -> float:
+    """Returns the processor time of a compilation, summed over all threads of the process.
+
+    Other load on the machine hardly affects processor time.
+    """
     begin = time.process_time()
     hewn._compile(model, emit=emit)
     return time.process_time() - begin
 
 
-def main():
+def main() -> None:
+    """Prints the compile time of each form for each number of nodes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--sizes", default="100,1000,5000,10000,20000")

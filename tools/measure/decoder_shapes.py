@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the decoder of a language model as an ONNX file of about 100 kB without weights: its
-constants refer to an external file that does not exist.
+"""Writes the decoder of a language model as an ONNX file of about 100 kB without weights.
+
+The constants of the model refer to an external file that does not exist.
 
 The decoder has the ops of Llama as exporters write them (RMS norm, rotary embeddings, grouped-query
 attention, gated MLP, and a key-value cache with `--past`); sizes are freely chosen. The file
@@ -11,9 +12,14 @@ suffices for `hewn explain --partition auto --cluster FILE`, which needs no weig
     tools/measure/decoder_shapes.py 70b /tmp/70b.onnx --past 2048
 """
 
+from __future__ import annotations
+
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -27,13 +33,21 @@ SIZES = {  # layers, width, heads, key-value heads, hidden size of the MLP, voca
 
 
 class Decoder:
-    def __init__(self, sizes, kind, words, past, weights=None):
+    """Builds the graph of a decoder node by node."""
+
+    def __init__(
+        self, sizes: Sequence[int], kind: int, words: int, past: int, weights: np.random.Generator | None = None
+    ) -> None:
         self.layers, self.width, self.heads, self.shared, self.hidden, self.vocabulary = sizes
         self.kind, self.words, self.past = kind, words, past
         self.random = weights  # numpy generator that draws the constants; None: they refer to a missing file
-        self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
 
-    def weight(self, *shape):
+    def weight(self, *shape: int) -> str:
+        """Adds a weight of this shape and returns its name."""
         name = f"w{len(self.constants)}"
         if self.random is not None:
             drawn = self.random.standard_normal(shape) / np.sqrt(shape[0])
@@ -46,35 +60,42 @@ class Decoder:
         self.constants.append(tensor)
         return name
 
-    def constant(self, array):
+    def constant(self, array: npt.ArrayLike) -> str:
+        """Adds a constant and returns its name."""
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def ints(self, *values):
+    def ints(self, *values: int) -> str:
+        """Adds a one-dimensional int64 constant and returns its name."""
         return self.constant(np.array(values, np.int64))
 
-    def number(self, value):
+    def number(self, value: float) -> str:
+        """Adds a scalar of the decoder's type and returns its name."""
         return self.constant(np.array(value, helper.tensor_dtype_to_np_dtype(self.kind)))
 
-    def __call__(self, op, *inputs, outputs=1, **attributes):
+    def __call__(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """Adds a node and returns the name of its result, or a list of names if it has several."""
         names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=f"n{len(self.nodes)}", **attributes))
         return names[0] if outputs == 1 else names
 
-    def norm(self, x):
+    def norm(self, x: str) -> str:
+        """Adds an RMS normalization."""
         mean = self("ReduceMean", self("Mul", x, x), self.ints(-1))
         return self("Mul", self("Div", x, self("Sqrt", self("Add", mean, self.number(1e-5)))), self.weight(self.width))
 
-    def rotated(self, x, cos, sin):
+    def rotated(self, x: str, cos: str, sin: str) -> str:
+        """Adds a rotary position embedding."""
         left, right = self("Split", x, outputs=2, axis=-1, num_outputs=2)
         turned = self("Concat", self("Neg", right), left, axis=-1)
         return self("Add", self("Mul", x, cos), self("Mul", turned, sin))
 
-    def attention(self, x, layer, cos, sin, mask):
+    def attention(self, x: str, layer: int, cos: str, sin: str, mask: str) -> str:
+        """Adds an attention layer with its projections and, with past tokens, its cache."""
         size = self.width // self.heads
 
-        def by_heads(count):
+        def by_heads(count: int) -> str:
             made = self("MatMul", x, self.weight(self.width, count * size))
             return self("Transpose", self("Reshape", made, self.ints(0, 0, count, size)), perm=[0, 2, 1, 3])
 
@@ -82,7 +103,7 @@ class Decoder:
         q, k = self.rotated(q, cos, sin), self.rotated(k, cos, sin)
         for which in "kv" if self.past else "":
             old = f"past_{which}_{layer}"
-            shape = ["batch", self.shared, self.past, size]
+            shape: list[str | int | None] = ["batch", self.shared, self.past, size]
             self.inputs.append(helper.make_tensor_value_info(old, self.kind, shape))
             new = self("Concat", old, k if which == "k" else v, axis=2)
             k, v = (new, v) if which == "k" else (k, new)
@@ -102,7 +123,8 @@ class Decoder:
         seen = self("Transpose", self("MatMul", scores, v), perm=[0, 2, 1, 3])
         return self("MatMul", self("Reshape", seen, self.ints(0, 0, self.width)), self.weight(self.width, self.width))
 
-    def model(self):
+    def model(self) -> onnx.ModelProto:
+        """Adds all layers and returns the model."""
         size, all_words = self.width // self.heads, self.past + self.words
         self.inputs += [
             helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", self.words]),
@@ -123,14 +145,20 @@ class Decoder:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def decoder(size, kind="float32", words=128, past=0, weights=None):
-    """Returns the decoder as a model. If `weights`, a numpy random generator, is given, it draws
-    the constants; otherwise they refer to a file that does not exist."""
+def decoder(
+    size: str, kind: str = "float32", words: int = 128, past: int = 0, weights: np.random.Generator | None = None
+) -> onnx.ModelProto:
+    """Returns the decoder as a model.
+
+    If `weights`, a numpy random generator, is given, it draws the constants; otherwise they refer
+    to a file that does not exist.
+    """
     types = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "bfloat16": TensorProto.BFLOAT16}
     return Decoder(SIZES[size], types[kind], words, past, weights).model()
 
 
-def main():
+def main() -> None:
+    """Writes the decoder that the command line describes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("to")

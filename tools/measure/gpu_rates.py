@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the figures of a GPU that its target description in lib/Target/NVPTX/NVPTXTarget.cpp
-needs: kernel launches, grid-wide barriers, memory bandwidth, latency, and FMA and MMA operations
-per cycle.
+"""Measures the figures of a GPU that its target description in NVPTXTarget.cpp needs.
+
+The figures are kernel launches, grid-wide barriers, memory bandwidth, latency, and FMA and MMA
+operations per cycle.
 
     python3 tools/measure/gpu_rates.py
 
@@ -10,7 +11,12 @@ measurements of each figure, in the units of the target description: cycles of a
 multiprocessor at its clock under load (`megahertz`).
 """
 
+from __future__ import annotations
+
+import functools
 import json
+from collections.abc import Callable
+from typing import Any
 
 import cupy
 
@@ -75,7 +81,7 @@ PRODUCTS(mma_f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 """
 
 
-def microseconds(run):
+def microseconds(run: Callable[[], object]) -> float:
     """Returns the time of the fastest of five runs in microseconds."""
     run()
     best = float("inf")
@@ -89,9 +95,8 @@ def microseconds(run):
     return best
 
 
-def launch_time(kernel, blocks, threads, number=500):
-    """Returns the time per launch when a recorded CUDA graph runs `number` consecutive launches of
-    the kernel."""
+def launch_time(kernel: Callable[..., object], blocks: int, threads: int, number: int = 500) -> float:
+    """Returns the time per launch when a recorded CUDA graph runs `number` consecutive launches of the kernel."""
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
@@ -99,7 +104,7 @@ def launch_time(kernel, blocks, threads, number=500):
             kernel((blocks,), (threads,), ())
         graph = stream.end_capture()
 
-        def run():
+        def run() -> None:
             graph.launch(stream)
             stream.synchronize()
 
@@ -116,6 +121,7 @@ def launch_time(kernel, blocks, threads, number=500):
 
 
 def main() -> None:
+    """Prints the figures of the GPU as JSON."""
     device = cupy.cuda.Device()
     processors = device.attributes["MultiProcessorCount"]
     code = cupy.RawModule(code=SOURCE, options=("--std=c++17",))
@@ -136,7 +142,7 @@ def main() -> None:
     for threads in (256, 1024):
         count = cupy.zeros(1, cupy.uint32)
 
-        def meet(threads=threads, count=count):
+        def meet(threads: int = threads, count: Any = count) -> None:
             count.fill(0)
             get("meet")((processors,), (threads,), (count, 1000))
 
@@ -150,7 +156,8 @@ def main() -> None:
     said["read_bytes_per_cycle"] = round((1 << 30) / (each * megahertz))
     for megabytes in (4, 16, 32):
         count = megabytes << 16
-        each = microseconds(lambda count=count: get("read")((blocks,), (256,), (large, sums, count, 64)))
+        arguments = (large, sums, count, 64)
+        each = microseconds(functools.partial(get("read"), (blocks,), (256,), arguments))
         said[f"l2_bytes_per_cycle_and_processor_{megabytes}MB"] = round(
             count * 16 * 64 / (each * megahertz) / processors, 1
         )

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times float16 or bfloat16 models with hewn, onnxruntime and OpenVINO, and prints the 16-bit
-tables of docs/measured.
+"""Times float16 or bfloat16 models with hewn, onnxruntime and OpenVINO, and prints the 16-bit tables of docs/measured.
 
     tools/measure/half_floats.py [--type float16] [--threads N] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
@@ -21,21 +20,25 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import pathlib
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import benchmark
 
+if TYPE_CHECKING:
+    import onnx
 
-def narrow_tensor(tensor, kind: int):
+
+def narrow_tensor(tensor: onnx.TensorProto, kind: int) -> onnx.TensorProto:
+    """Returns a copy of a tensor in the type `kind`."""
     from onnx import helper, numpy_helper
 
     values = numpy_helper.to_array(tensor)
@@ -45,8 +48,7 @@ def narrow_tensor(tensor, kind: int):
 
 
 def narrowed(path: str, name: str, made: str) -> None:
-    """Reads the model at `path`, converts its floats to the 16-bit type `name`, and writes it to
-    `made`."""
+    """Reads the model at `path`, converts its floats to the 16-bit type `name`, and writes it to `made`."""
     import onnx
     from onnx import TensorProto, helper, version_converter
 
@@ -55,7 +57,7 @@ def narrowed(path: str, name: str, made: str) -> None:
     if kind == TensorProto.BFLOAT16 and all(o.version < 22 for o in model.opset_import if o.domain == ""):
         model = version_converter.convert_version(model, 22)
 
-    def visit(graph) -> None:
+    def visit(graph: onnx.GraphProto) -> None:
         for i, tensor in enumerate(graph.initializer):
             if tensor.data_type == TensorProto.FLOAT:
                 graph.initializer[i].CopyFrom(narrow_tensor(tensor, kind))
@@ -79,8 +81,10 @@ def narrowed(path: str, name: str, made: str) -> None:
 
 
 def figures(path: str, engines: list[str], folder: str, said: argparse.Namespace) -> dict[str, float]:
-    """Returns the time in milliseconds of each engine that supports the model. Stores the result of
-    each engine in `folder`."""
+    """Returns the time in milliseconds of each engine that supports the model.
+
+    Stores the result of each engine in `folder`.
+    """
     times: dict[str, list[float]] = {}
     for _ in range(said.rounds):
         for engine in engines:
@@ -96,11 +100,13 @@ def figures(path: str, engines: list[str], folder: str, said: argparse.Namespace
 
 
 def weight_bytes(path: str, dims: dict[str, int]) -> float:
+    """Returns the bytes of a model's weights, or NaN if `hewn explain` does not print them."""
     found = re.search(r"^weights: (\d+) bytes", benchmark.explain(path, dims, "highest"), re.MULTILINE)
     return float(found[1]) if found else math.nan
 
 
 def main() -> None:
+    """Times the models in float32 and in the 16-bit type, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
     parser.add_argument("--type", default="float16", choices=("float16", "bfloat16"))
@@ -115,10 +121,10 @@ def main() -> None:
     ratios = []
     for path in said.models:
         with tempfile.TemporaryDirectory() as folder:
-            made = os.path.join(folder, pathlib.Path(path).name)
+            made = str(pathlib.Path(folder, pathlib.Path(path).name))
             narrowed(path, said.type, made)
-            wide = os.path.join(folder, "wide")
-            os.mkdir(wide)
+            wide = str(pathlib.Path(folder, "wide"))
+            pathlib.Path(wide).mkdir()
             ms, before = figures(made, engines, folder, said), figures(path, ["hewn", "onnxruntime"], wide, said)
             others = [t for e, t in ms.items() if e != "hewn"]
             ratio = min(others) / ms["hewn"] if others and "hewn" in ms else 0.0

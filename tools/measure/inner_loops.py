@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Analyzes the inner loops of matmul kernels with llvm-mca and prints a table of
-docs/measured/aarch64-loops.md.
+"""Analyzes the inner loops of matmul kernels with llvm-mca and prints a table of docs/measured/aarch64-loops.md.
 
     HEWN_TOOLS=build/dev/bin .venv/bin/python tools/measure/inner_loops.py
 
@@ -11,11 +10,14 @@ innermost loop, cycles per iteration in a sequence of a hundred iterations, cycl
 instructions without the rest of the loop, and the ratio of the two numbers of cycles.
 """
 
+from __future__ import annotations
+
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "test/Target"), str(ROOT / "test/Numeric")]
@@ -32,15 +34,18 @@ ROWS = [
 ]
 
 
-def cycles(lines, machine, folder):
+def cycles(lines: Sequence[str], machine: str, folder: pathlib.Path) -> float:
+    """Returns the cycles per iteration that llvm-mca estimates for a loop body."""
     block = folder / "block.s"
     block.write_text("\n".join(lines) + "\n")
     command = [inner.MCA, f"-mcpu={machine}", "-mtriple=aarch64", "-iterations=100", block]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return int(re.search(r"Total Cycles:\s*(\d+)", said)[1]) / 100
+    (total,) = re.findall(r"Total Cycles:\s*(\d+)", said)
+    return int(total) / 100
 
 
-def main():
+def main() -> None:
+    """Prints the table."""
     print("| products of | machine | in a trip | cycles | alone | share |\n| --- | --- | --- | --- | --- | --- |")
     for what, model, flags, machine, instruction in ROWS:
         with tempfile.TemporaryDirectory() as name:

@@ -33,12 +33,14 @@ OBJDUMP = os.environ.get("LLVM_OBJDUMP", "/usr/lib/llvm-22/bin/llvm-objdump")
 
 
 def held(library: pathlib.Path) -> bytes | None:
-    """Returns the content of a library with each `cpuid` instruction replaced, or None if the
-    library has no `cpuid`."""
+    """Returns the content of a library with each `cpuid` instruction replaced.
+
+    Returns None if the library has no `cpuid`.
+    """
     data = bytearray(library.read_bytes())
     if CPUID not in data:
         return None
-    command = [OBJDUMP, "--disassemble", "--no-show-raw-insn", library]
+    command = [OBJDUMP, "--disassemble", "--no-show-raw-insn", str(library)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     addresses = [int(at, 16) for at in re.findall(r"^\s*([0-9a-f]+):\s+cpuid$", said, re.M)]
     headers = subprocess.run([OBJDUMP, "--private-headers", library], capture_output=True, text=True, check=True).stdout
@@ -52,9 +54,11 @@ def held(library: pathlib.Path) -> bytes | None:
 
 
 def copied(package: str, folder: pathlib.Path) -> None:
-    """Copies a package into `folder`, as symbolic links except for libraries that contain
-    `cpuid`."""
-    source = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
+    """Copies a package into `folder`, as symbolic links except for libraries that contain `cpuid`."""
+    spec = importlib.util.find_spec(package)
+    if not spec or not spec.submodule_search_locations:
+        sys.exit(f"the package {package} is not installed")
+    source = pathlib.Path(spec.submodule_search_locations[0])
     unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(source, unfinished / package, copy_function=os.symlink)
@@ -79,8 +83,10 @@ def built(folder: pathlib.Path) -> pathlib.Path:
 
 
 def environment(level: str) -> dict[str, str]:
-    """Returns the environment variables for a process with restricted engines. Creates the copies
-    if necessary (takes a minute and 400 MB)."""
+    """Returns the environment variables for a process with restricted engines.
+
+    Creates the copies if necessary (takes a minute and 400 MB).
+    """
     place = ROOT / "build" / "held"
     place.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -103,6 +109,7 @@ def environment(level: str) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> None:
+    """Runs the command with engines restricted to the level."""
     if len(arguments) < 2 or arguments[0] not in LEVELS:
         sys.exit(__doc__)
     level, *command = arguments

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the times that `hewn explain --cluster` estimates for several ranks on this machine with
-measured times, for the table of docs/decisions/partition.md.
+"""Compares the times that `hewn explain --cluster` estimates with measured times.
+
+The times are of several ranks on this machine, for the table of docs/decisions/partition.md.
 
     tools/measure/partition_model.py resnet50.onnx bert.onnx --ranks 1 2 4 --dim seq=128
 
@@ -12,16 +13,20 @@ measures. If there are more ranks than cores, the estimated compute time is mult
 ratio.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 
-def hewn(*arguments, launcher=()):
+def hewn(*arguments: object, launcher: Sequence[str] = ()) -> str:
+    """Runs `hewn` and returns its output."""
     tool = Path(os.environ.get("HEWN_TOOLS", Path(sys.executable).parent)) / "hewn"
     command = [*launcher, str(tool), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -30,7 +35,8 @@ def hewn(*arguments, launcher=()):
     return done.stdout
 
 
-def main():
+def main() -> None:
+    """Prints the table of estimated and measured times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4])

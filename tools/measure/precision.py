@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the error of hewn with each precision, and of onnxruntime's float32, against float64,
-and prints the table of docs/measured/precision-errors.md.
+"""Measures the error of hewn with each precision, and of onnxruntime's float32, against float64.
+
+Prints the table of docs/measured/precision-errors.md.
 
     .venv/bin/python tools/measure/precision.py [--dim NAME=SIZE] MODEL.onnx ...
 
@@ -28,6 +29,7 @@ PRECISIONS = ("highest", "high", "medium")
 
 
 def widen_tensor(tensor: TensorProto) -> None:
+    """Replaces a float32 tensor by a float64 tensor."""
     if tensor.data_type == TensorProto.FLOAT:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
 
@@ -49,6 +51,7 @@ def widen(graph: onnx.GraphProto) -> None:
 
 
 def run_float64(path: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Returns the outputs of the model computed in float64."""
     model = onnx.load(path)
     widen(model.graph)
     wide = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in feeds.items()}
@@ -56,10 +59,12 @@ def run_float64(path: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 
 def error(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
+    """Returns the largest error of the outputs, relative to the largest element of each."""
     return max(float(np.abs(x - y).max() / max(np.abs(y).max(), 1e-30)) for x, y in zip(got, wanted) if y.size)
 
 
 def main() -> None:
+    """Prints the table."""
     import onnxruntime
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

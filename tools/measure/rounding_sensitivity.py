@@ -40,6 +40,7 @@ def weights_of(model: onnx.ModelProto) -> list[tuple[onnx.TensorProto, np.ndarra
 
 
 def run_onnxruntime(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Returns the outputs of onnxruntime without optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -48,6 +49,7 @@ def run_onnxruntime(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> lis
 
 
 def difference(value: np.ndarray, reference: np.ndarray) -> str:
+    """Returns the largest difference relative to the largest reference element, as text."""
     if value.shape != reference.shape:
         return f"{value.shape} instead of {reference.shape}"
     largest = np.abs(reference.astype(np.float64)).max(initial=0) or 1
@@ -56,6 +58,7 @@ def difference(value: np.ndarray, reference: np.ndarray) -> str:
 
 
 def main() -> None:
+    """Prints the differences that perturbed inputs and weights cause."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("inputs", type=pathlib.Path)

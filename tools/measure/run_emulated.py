@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs models on a processor that qemu emulates, and prints the sizes of their libraries and their
-errors relative to onnxruntime on this machine.
+"""Runs models on a processor that qemu emulates.
+
+Prints the sizes of their libraries and their errors relative to onnxruntime on this machine.
 
     run_emulated.py [--processor max] [--list MODELS.json --cache DIR] [--filter REGEX] [--seconds N] [MODEL.onnx ...]
 
@@ -16,6 +17,8 @@ normally distributed; integers are below 1000, masks are ones. MODELS.json is a 
 in DIR/PACKAGE/PATH.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import multiprocessing
@@ -24,6 +27,8 @@ import pathlib
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx
@@ -33,7 +38,8 @@ sys.path.append(str(ROOT / "test/Numeric"))
 DIMS = {"batch": 1, "seq": 128, "past": 255}
 
 
-def feed(value, recipe, rng):
+def feed(value: onnx.ValueInfoProto, recipe: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+    """Returns the array of an input, which `recipe` describes."""
     tensor = value.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     shape = recipe.get("shape") or [d.dim_value or DIMS.get(d.dim_param, 1) for d in tensor.shape.dim]
@@ -41,7 +47,7 @@ def feed(value, recipe, rng):
     if kind == "const":
         data = np.full(shape, bounds[0])
     elif kind == "uniform":
-        data = rng.uniform(*bounds, shape)
+        data = rng.uniform(bounds[0], bounds[1], shape)
     elif kind == "randint":
         data = rng.integers(bounds[0], bounds[1] + 1, shape)
     elif np.issubdtype(dtype, np.integer) or dtype == np.bool_:
@@ -51,7 +57,8 @@ def feed(value, recipe, rng):
     return np.asarray(data).astype(dtype)
 
 
-def references(path, feeds):
+def references(path: pathlib.Path, feeds: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
+    """Yields the outputs of onnxruntime with and without optimizations."""
     import onnxruntime
 
     for level in (
@@ -64,7 +71,8 @@ def references(path, feeds):
         yield dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds)))
 
 
-def error(got, want):
+def error(got: np.ndarray, want: np.ndarray) -> float:
+    """Returns the largest error relative to the largest reference element, or infinity for another shape or type."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return float("inf")
     if want.dtype.kind not in "fc":
@@ -76,9 +84,12 @@ def error(got, want):
     return float(np.abs(got[finite].astype(np.float64) - want[finite]).max(initial=0) / largest)
 
 
-def one(path, recipes, processor):
-    """Returns the table row of a model. If `processor` is empty, the model is compiled for this
-    machine and runs on it without emulation."""
+def one(path: pathlib.Path, recipes: dict[str, Any], processor: str) -> dict[str, Any]:
+    """Returns the table row of a model.
+
+    If `processor` is empty, the model is compiled for this machine and runs on it without
+    emulation.
+    """
     import hewn
 
     if processor:
@@ -99,14 +110,16 @@ def one(path, recipes, processor):
     return {"error": min(errors), "library": files[".so"], "weights": files.get(".weights", 0)}
 
 
-def apart(queue, *what):
+def apart(queue: multiprocessing.queues.Queue[dict[str, Any]], *what: Any) -> None:
+    """Puts the row of a model, or the reason for its failure, into a queue."""
     try:
         queue.put(one(*what))
     except BaseException as problem:
         queue.put({"why": f"{type(problem).__name__}: {str(problem).splitlines()[0][:200]}"})
 
 
-def in_process(seconds, *what):
+def in_process(seconds: float, *what: Any) -> dict[str, Any]:
+    """Returns the row of a model, which is measured in a child process for at most `seconds` seconds."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=apart, args=(queue, *what))
@@ -120,7 +133,8 @@ def in_process(seconds, *what):
         process.join()
 
 
-def main():
+def main() -> None:
+    """Runs the models that the command line selects, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     parser.add_argument("--processor", default="max")
@@ -129,7 +143,7 @@ def main():
     parser.add_argument("--filter", default="")
     parser.add_argument("--seconds", type=int, default=600)
     flags = parser.parse_args()
-    models = [(path.stem, path, {}) for path in flags.models]
+    models: list[tuple[str, pathlib.Path, dict[str, Any]]] = [(path.stem, path, {}) for path in flags.models]
     for entry in json.loads(flags.list.read_text()) if flags.list else ():
         path = flags.cache / entry["package"].replace("==", "-") / entry["path"]
         models.append((entry["name"].rpartition("/")[2], path, entry["inputs"]))

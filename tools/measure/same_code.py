@@ -45,7 +45,8 @@ class Compiled:
     error: str = ""
 
 
-def run(tree: pathlib.Path, *arguments: object) -> subprocess.CompletedProcess:
+def run(tree: pathlib.Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """Runs the `hewn` of a build folder and captures its output."""
     command = [str(tree / "bin/hewn"), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, check=False)
 
@@ -58,11 +59,13 @@ class Side:
     input: pathlib.Path
     flags: list[str]
 
-    def compile(self, target: str, *more: object) -> subprocess.CompletedProcess:
+    def compile(self, target: str, *more: object) -> subprocess.CompletedProcess[bytes]:
+        """Compiles the model of this side."""
         return run(self.tree, "compile", self.input, f"--target={target}", *self.flags, *more)
 
 
 def masked(data: bytes, digest: str) -> bytes:
+    """Returns `data` without the build ID."""
     return data.replace(digest.encode(), b"0" * len(digest)) if digest else data
 
 
@@ -84,8 +87,10 @@ def compiled(side: Side, target: str) -> Compiled:
 
 
 def units(text: str, is_device: bool) -> dict[str, str]:
-    """Splits the text of `--emit=asm` or `--emit=ptx` into code units. Units of one name (the
-    program and the descriptor) are numbered."""
+    """Splits the text of `--emit=asm` or `--emit=ptx` into code units.
+
+    Units of one name (the program and the descriptor) are numbered.
+    """
     start = r"(?m)^(?=\.visible |\.func |\.entry )" if is_device else r"(?m)^(?=\t\.file\t\")"
     found: dict[str, str] = {}
     for part in re.split(start, text):
@@ -99,6 +104,7 @@ def units(text: str, is_device: bool) -> dict[str, str]:
 
 
 def text_units(side: Side, target: str) -> dict[str, str]:
+    """Returns the assembly or PTX of a model by function."""
     is_device = target.startswith("sm_")
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "model.txt"
@@ -112,11 +118,14 @@ def text_units(side: Side, target: str) -> dict[str, str]:
 
 @dataclasses.dataclass
 class Difference:
+    """A difference between two outputs: a title and the lines of a diff."""
+
     title: str
     lines: list[str]
 
 
 def text_difference(title: str, before: str, after: str) -> Difference | None:
+    """Returns the difference of two texts, or None if they are equal."""
     if before == after:
         return None
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm="")
@@ -140,7 +149,8 @@ def compare(sides: tuple[Side, Side], target: str) -> tuple[list[Difference], st
             if name not in new or name not in old:
                 changed.append(Difference(f"unit {name}: only {'before' if name in old else 'after'}", []))
             else:
-                changed.append(text_difference(f"unit {name}", old[name], new[name]))
+                difference = text_difference(f"unit {name}", old[name], new[name])
+                changed += [difference] if difference else []
         if list(old) != list(new) and sorted(old) == sorted(new):
             changed.append(Difference("order of units", []))
         found += changed
@@ -161,6 +171,7 @@ def report(title: str, found: list[Difference], refusal: str, show: int) -> None
 
 
 def main() -> None:
+    """Compares the code of two builds for the models, and exits with an error if it differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=pathlib.Path)
     parser.add_argument("after", type=pathlib.Path)

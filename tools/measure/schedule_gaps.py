@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the schedules that the cost model chooses with the best that `hewn tune` finds, for the
-table of docs/decisions/tuning.md.
+"""Compares the schedules that the cost model chooses with the best that `hewn tune` finds.
+
+Prints the table of docs/decisions/tuning.md.
 
     schedule_gaps.py [--targets host,x86-64-v3] [--budget 30] [--keep DIR] [--write] MODEL.onnx...
 
@@ -12,12 +13,16 @@ result is already stored in the folder --keep is not measured again. --write wri
 the page, between its markers.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import math
 import pathlib
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from typing import Any
 
 from pages import write_between
 
@@ -25,24 +30,29 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/decisions/tuning.md"
 
 
-def tune(model, target, budget, folder):
-    """Returns the record of `hewn tune --json` (docs/reference/json.md). Stores the record in
-    `folder`, too."""
+def tune(model: pathlib.Path, target: str, budget: float, folder: pathlib.Path) -> dict[str, Any]:
+    """Returns the record of `hewn tune --json` (docs/reference/json.md).
+
+    Stores the record in `folder`, too.
+    """
     kept = folder / f"{model.stem}.{target}.json"
     if not kept.exists():
-        command = ["hewn", "tune", model, "--target", target, "--budget", str(budget), "--json"]
-        command += ["-o", folder / f"{model.stem}.{target}.tune"]
+        command = ["hewn", "tune", str(model), "--target", target, "--budget", str(budget), "--json"]
+        command += ["-o", str(folder / f"{model.stem}.{target}.tune")]
         kept.write_text(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return json.loads(kept.read_text())
 
 
-def gaps_of(record):
-    """Returns, for each distinct kernel, the slowdown of the cost model's schedule and the kernel's
-    share of the run time."""
+def gaps_of(record: dict[str, Any]) -> list[tuple[float, float]]:
+    """Returns the slowdown of the cost model's schedule and the share of the run time by kernel.
+
+    The result has one entry for each distinct kernel.
+    """
     return [(k["model_microseconds"] / k["microseconds"], k["share"]) for k in record["kernels"]]
 
 
-def row_of(name, target, gaps):
+def row_of(name: str, target: str, gaps: Sequence[tuple[float, float]]) -> str:
+    """Returns the table row of a model on a target."""
     mean = math.exp(sum(math.log(gap) for gap, _ in gaps) / len(gaps))
     weight = sum(share for _, share in gaps)
     weighted = math.exp(sum(math.log(gap) * share for gap, share in gaps) / weight)
@@ -51,7 +61,8 @@ def row_of(name, target, gaps):
     return "| " + " | ".join(map(str, cells + percent)) + " |"
 
 
-def main():
+def main() -> None:
+    """Tunes the models and prints the table, or writes it into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--targets", default="host,x86-64-v3")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times single ops with hewn, onnxruntime and OpenVINO on one thread, and prints the table of
-single ops in docs/measured/single-ops.md.
+"""Times single ops with hewn, onnxruntime and OpenVINO on one thread.
+
+Prints the table of single ops in docs/measured/single-ops.md.
 
     tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again N]
 
@@ -26,17 +27,24 @@ import pathlib
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from forms import FAMILIES, Fed, Form
 from tables import this_machine
 
+if TYPE_CHECKING:
+    import onnx
+
+
 ENGINES = ("hewn", "onnxruntime", "openvino")
 
 
 def at_a_line(array: np.ndarray) -> np.ndarray:
-    """Returns a copy of the array that is aligned to a cache line. onnxruntime and OpenVINO align
-    their memory in this way, but NumPy does not."""
+    """Returns a copy of the array that is aligned to a cache line.
+
+    onnxruntime and OpenVINO align their memory in this way, but NumPy does not.
+    """
     bytes_ = np.empty(array.nbytes + 64, np.uint8)
     begin = -bytes_.ctypes.data % 64
     copy = bytes_[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -44,7 +52,7 @@ def at_a_line(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-def model_of(form: Form):
+def model_of(form: Form) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
     """Returns the ONNX model of a form, and arrays for its inputs."""
     from onnx import helper, numpy_helper
 
@@ -67,17 +75,20 @@ def model_of(form: Form):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid(form.domain, form.opset)], ir_version=10), feeds
 
 
-def start_hewn(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+def start_hewn(model: onnx.ModelProto, feeds: dict[str, np.ndarray], target: str) -> Callable[..., Any]:
+    """Compiles a model with hewn and returns a function that runs it."""
     import hewn
 
     module = hewn.compile(model, threads=1, target=target)
     made = module.run(feeds)
-    arrays, places = [feeds[t.name] for t in module.inputs], [at_a_line(made[t.name]) for t in module.outputs]
+    arrays: list[Any] = [feeds[t.name] for t in module.inputs]
+    places: list[Any] = [at_a_line(made[t.name]) for t in module.outputs]
     # Writes into preallocated arrays, like onnxruntime with bound outputs.
     return lambda: module._model.run(arrays, places)
 
 
-def start_onnxruntime(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+def start_onnxruntime(model: onnx.ModelProto, feeds: dict[str, np.ndarray], target: str) -> Callable[..., Any]:
+    """Loads a model with onnxruntime and returns a function that runs it."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -92,7 +103,8 @@ def start_onnxruntime(model, feeds: dict[str, np.ndarray], target: str) -> Calla
     return lambda: session.run_with_iobinding(binding)
 
 
-def start_openvino(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+def start_openvino(model: onnx.ModelProto, feeds: dict[str, np.ndarray], target: str) -> Callable[..., Any]:
+    """Compiles a model with OpenVINO and returns a function that runs it."""
     import openvino
 
     core = openvino.Core()
@@ -108,10 +120,12 @@ def start_openvino(model, feeds: dict[str, np.ndarray], target: str) -> Callable
 STARTS = {"hewn": start_hewn, "onnxruntime": start_onnxruntime, "openvino": start_openvino}
 
 
-def typical(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
-    """Returns the CPU time per run of each engine in microseconds, as the lower quartile over the
-    runs. The engines run alternately. Other load and virtual machines whose clock is set back
-    hardly affect the lower quartile."""
+def typical(runs: dict[str, Callable[..., Any]], seconds: float) -> dict[str, float]:
+    """Returns the CPU time per run of each engine in microseconds, as the lower quartile over the runs.
+
+    The engines run alternately. Other load and virtual machines whose clock is set back hardly
+    affect the lower quartile.
+    """
     found: dict[str, list[int]] = {engine: [] for engine in runs}
     end, turns = time.perf_counter() + seconds * len(runs), 0
     while turns < 4 or time.perf_counter() < end:
@@ -127,7 +141,8 @@ def typical(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
     return {engine: max(float(np.percentile(times, 25)) / 1e3, 0.1) for engine, times in found.items()}
 
 
-def measured(form: Form, said: argparse.Namespace) -> dict:
+def measured(form: Form, said: argparse.Namespace) -> dict[str, Any]:
+    """Times a form with each engine and returns its record."""
     model, feeds = model_of(form)
     runs, without = {}, {}
     for engine in ENGINES:
@@ -140,21 +155,25 @@ def measured(form: Form, said: argparse.Namespace) -> dict:
     return {"family": form.family, "name": form.name, "us": typical(runs, said.seconds), "without": without}
 
 
-def ratio_of(record: dict) -> float | None:
+def ratio_of(record: dict[str, Any]) -> float | None:
+    """Returns the time of the fastest other engine relative to hewn, or None if there is none."""
     us = record["us"]
     others = [time for engine, time in us.items() if engine != "hewn"]
     return min(others) / us["hewn"] if others and "hewn" in us else None
 
 
-def line_of(record: dict) -> str:
+def line_of(record: dict[str, Any]) -> str:
+    """Returns the line of a record that is printed while the forms are timed."""
     ratio = ratio_of(record)
     times = [f"{record['us'][engine]:10.1f}" if engine in record["us"] else f"{'-':>10}" for engine in ENGINES]
     return f"{ratio or 0:6.2f} {' '.join(times)}  {record['name']}"
 
 
-def table(records: list[dict], least: float) -> list[str]:
-    """Returns lines of Markdown: a table of the families of forms, and a table of the forms with a
-    ratio below `least`."""
+def table(records: list[dict[str, Any]], least: float) -> list[str]:
+    """Returns two tables in Markdown, as lines.
+
+    The tables list the families of forms, and the forms with a ratio below `least`.
+    """
     families: dict[str, list[float]] = {}
     for record in records:
         if ratio := ratio_of(record):
@@ -174,15 +193,19 @@ def table(records: list[dict], least: float) -> list[str]:
     return lines
 
 
-def better(before: dict, now: dict) -> dict:
+def better(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """Merges two records of a form by taking the shorter time of each engine."""
     us = {e: min(before["us"].get(e, math.inf), now["us"].get(e, math.inf)) for e in {**before["us"], **now["us"]}}
     return {**now, "us": us}
 
 
-def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace) -> list[dict]:
-    """Times a family of forms in a separate process, so that leftover state or a crash of an engine
-    does not affect other families. Returns the records."""
+def family_in_child(
+    family: Callable[..., Any], wanted: Callable[..., Any], said: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Times a family of forms in a separate process and returns the records.
+
+    Leftover state or a crash of an engine so does not affect other families.
+    """
     reading, writing = os.pipe()
     if not (child := os.fork()):
         os.close(reading)
@@ -202,6 +225,7 @@ def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace
 
 
 def main() -> None:
+    """Times the forms that the command line selects, and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="host")
     parser.add_argument("--part", default="", help="only forms whose family or name contains this text")
@@ -211,14 +235,14 @@ def main() -> None:
     parser.add_argument("--again", type=int, default=1, metavar="N", help="time forms below --least N more times")
     said = parser.parse_args()
 
-    def timed(wanted: Callable[[Form], bool]) -> list[dict]:
+    def timed(wanted: Callable[[Form], bool]) -> list[dict[str, Any]]:
         return [record for family in FAMILIES for record in family_in_child(family, wanted, said)]
 
     print(f"{this_machine()['name']}\n ratio       hewn us     ort us      openvino us")
     records = timed(lambda form: said.part in f"{form.family}: {form.name}")
     for _ in range(said.again):
         slow = {r["name"] for r in records if (ratio := ratio_of(r)) is None or ratio < said.least}
-        again = {r["name"]: r for r in timed(lambda form, slow=slow: form.name in slow)}
+        again = {r["name"]: r for r in timed(lambda form, slow=slow: form.name in slow)}  # type: ignore[misc] # mypy infers no lambda with a default
         records = [better(r, again[r["name"]]) if r["name"] in again else r for r in records]
     for record in records:
         if why := record["without"].get("hewn"):

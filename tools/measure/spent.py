@@ -11,23 +11,30 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import tempfile
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 
 class Spent(NamedTuple):
+    """Resources that a command used."""
+
     returncode: int  # as in subprocess: negative if a signal ended the command
     seconds: float  # user and system processor time
     kilobytes: int  # peak memory; at least about 10,000, the peak of the interpreter
 
 
-def spent(command, timeout=None, **how) -> Spent:
-    """Runs a command to its end. `how` are arguments of subprocess.Popen. Raises RuntimeError if
-    the command could not be started. After `timeout` seconds, kills the command and its children
-    and raises subprocess.TimeoutExpired."""
+def spent(command: Sequence[str | os.PathLike[str]], timeout: float | None = None, **how: Any) -> Spent:
+    """Runs a command to its end.
+
+    `how` are arguments of subprocess.Popen. Raises RuntimeError if the command could not be
+    started. After `timeout` seconds, kills the command and its children and raises
+    subprocess.TimeoutExpired.
+    """
     with tempfile.NamedTemporaryFile() as said:
         between = [sys.executable, "-I", "-S", __file__, said.name]
         # A separate process group, because a signal to the interpreter alone would not reach the
@@ -44,10 +51,11 @@ def spent(command, timeout=None, **how) -> Spent:
     return Spent(*json.loads(text))
 
 
-def main(said, *command):
+def main(said: str, *command: str) -> None:
+    """Runs a command and writes its resources to the file `said`."""
     process = os.posix_spawnp(command[0], command, os.environ)
     _, status, used = os.wait4(process, 0)
-    with open(said, "w") as file:
+    with pathlib.Path(said).open("w") as file:
         json.dump([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss], file)
 
 

@@ -35,9 +35,11 @@ class StageError(Exception):
 
 
 def pipelines(target: str, shared: str) -> list[str]:
-    """Returns the pipelines of the stages on the programs of an artifact. `shared`: the pass that
-    adds the variants. With one target, it runs before the graph stage, which then knows the target;
-    the graph stage of several targets is shared."""
+    """Returns the pipelines of the stages on the programs of an artifact.
+
+    `shared`: the pass that adds the variants. With one target, it runs before the graph stage,
+    which then knows the target; the graph stage of several targets is shared.
+    """
     inner = [f"builtin.module({stage})" for stage in STAGES]
     is_single = "," not in target and target != "portable"
     inner[0 if is_single else 1] = f"{shared},{inner[0 if is_single else 1]}"
@@ -47,14 +49,17 @@ def pipelines(target: str, shared: str) -> list[str]:
 
 
 def checked(command: list[object], folder: pathlib.Path) -> None:
+    """Runs a command and raises StageError if it fails."""
     done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise StageError(f"{' '.join(map(str, command))}: {done.stderr}")
 
 
 def run_stages(build: pathlib.Path, model: pathlib.Path, target: str, flags: list[str], folder: pathlib.Path) -> int:
-    """Runs all stages up to the plan, each in a process of its own. Returns the number N of the last
-    text, `folder`/N.mlir; its weights are in N.safetensors."""
+    """Runs all stages up to the plan, each in a process of its own.
+
+    Returns the number N of the last text, `folder`/N.mlir; its weights are in N.safetensors.
+    """
     command = [build / "bin/hewn", "compile", model, f"--target={target}", *flags]
     checked([*command, "--emit=import", "-o", "0.mlir", "--save-weights=0.safetensors"], folder)
     number = 0
@@ -92,6 +97,7 @@ def compare(
 
 
 def main() -> None:
+    """Compares the stages of the models, and exits with an error if they differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("models", type=pathlib.Path, nargs="+", metavar="MODEL.onnx")

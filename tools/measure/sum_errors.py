@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the rounding error of float32 sums by their length, for each kernel generator that
-accumulates, and prints a table of docs/decisions/numbers/long-sums.md.
+"""Measures the rounding error of float32 sums by their length.
+
+Covers each kernel generator that accumulates. Prints a table of
+docs/decisions/numbers/long-sums.md.
 
     .venv/bin/python tools/measure/sum_errors.py [--lengths 1000,100000] [--only rows] [--target T]
 
@@ -39,62 +41,74 @@ class Form:
 
 
 def reduce_sum(types: str, axes: str) -> str:
+    """Returns a graph with a ReduceSum."""
     body = f"a = Constant <value_ints=[{axes}]> () y = ReduceSum <keepdims=0> (x, a)"
     return f"g {types} {{ {body} }}"
 
 
 def elements(n: int) -> str:
+    """Returns a graph with a ReduceSum of a Concat along the innermost dim."""
     types = f"(float[1, {n}, 2] x, float[1, {n}, 2] z) => (float[1, 2] y)"
     body = "a = Constant <value_ints=[1]> () b = Concat <axis=2> (x, z) c = ReduceSum <keepdims=0> (b, a)"
     return f"g {types} {{ {body} i = Constant <value_ints=[0, 3]> () y = Gather <axis=1> (c, i) }}"
 
 
 def convolution(n: int) -> str:
+    """Returns a graph with a 3x3 convolution."""
     c = n // 9
     types = f"(float[1, {c}, 4, 4] x, float[16, {c}, 3, 3] w) => (float[1, 16, 4, 4] y)"
     return f"g {types} {{ y = Conv <pads=[1, 1, 1, 1]> (x, w) }}"
 
 
 def mean_after_convolution(n: int) -> str:
+    """Returns a graph with a global average of a convolution's result."""
     types = f"(float[1, 8, {side(n)}, {side(n)}] x, float[16, 8, 1, 1] w) => (float[1, 16, 1, 1] y)"
     return f"g {types} {{ c = Conv (x, w) r = Relu(c) y = GlobalAveragePool (r) }}"
 
 
 def instance_norm(n: int) -> str:
+    """Returns a graph with an InstanceNormalization."""
     ones = "s = Constant <value_floats=[1.0, 1.0]> () b = Constant <value_floats=[0.0, 0.0]> ()"
     body = "y = InstanceNormalization <epsilon=0.0> (x, s, b)"
     return f"g (float[1, 2, {n}] x) => (float[1, 2, {n}] y) {{ {ones} {body} }}"
 
 
 def product(k: object, m: int, n: int) -> str:
+    """Returns a graph with a MatMul."""
     return f"g (float[{m}, {k}] x, float[{k}, {n}] z) => (float[{m}, {n}] y) {{ y = MatMul (x, z) }}"
 
 
 def row_op(n: int, op: str) -> str:
+    """Returns a graph with an op on one row."""
     return f"g (float[1, {n}] x) => (float[1, {n}] y) {{ {op} }}"
 
 
 def side(n: int) -> int:
+    """Returns the side of a square image with about `n` pixels."""
     return max(1, round(n**0.5))
 
 
 def centered(x: np.ndarray) -> np.ndarray:
+    """Returns the normalized rows in the precision of `x`."""
     d = x - x.mean(-1, keepdims=True)
     return d / np.sqrt((d * d).mean(-1, keepdims=True))
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
+    """Returns the softmax of all elements."""
     e = np.exp(x - x.max())
     return e / e.sum()
 
 
 def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Returns the 3x3 convolution with zero padding."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
     return np.einsum("nchwij,fcij->nfhw", windows, w, optimize=True)
 
 
 def convolved_mean(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Returns the mean over the pixels of a 1x1 convolution."""
     return np.einsum("nchw,fc->nf", x, w[:, :, 0, 0])[:, :, None, None] / (x.shape[2] * x.shape[3])
 
 
@@ -143,6 +157,7 @@ FORMS = {
 
 
 def values(form: str, data: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Returns input data: constant, uniform, or with a large mean."""
     if form == "instance norm":  # a deviation much smaller than the mean
         return (10 + rng.standard_normal(shape) / 16).astype(np.float32)
     if data == "flat":
@@ -151,6 +166,7 @@ def values(form: str, data: str, shape: tuple[int, ...], rng: np.random.Generato
 
 
 def measure(run: Callable[[], list[np.ndarray]], wanted: np.ndarray) -> tuple[float, float]:
+    """Returns the relative error of the first output, and the least time of a run."""
     got = run()[0]
     error = float(
         (np.abs(got.astype(np.float64) - wanted) / np.maximum(np.abs(wanted), 1e-6 * np.abs(wanted).max())).max()
@@ -166,6 +182,7 @@ def measure(run: Callable[[], list[np.ndarray]], wanted: np.ndarray) -> tuple[fl
 
 
 def compare(name: str, form: Form, n: int, target: str) -> None:
+    """Prints the table rows of a form for `n` summands."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     model: onnx.ModelProto = parser.parse_model(HEAD + form.text(n))
@@ -186,6 +203,7 @@ def compare(name: str, form: Form, n: int, target: str) -> None:
 
 
 def main() -> None:
+    """Prints the table for the forms and lengths of the command line."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--lengths", default="1000,10000,100000,1000000,10000000,100000000")
     arguments.add_argument("--only", default="")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the CPU tables of docs/measured, stores the results per machine, and writes the tables
-into the pages.
+"""Measures the CPU tables of docs/measured, stores the results per machine, and writes the tables into the pages.
 
     tools/benchmark.py --all [--only NAME] [--quantized MODEL.onnx ...] [--dim NAME=SIZE] MODEL.onnx ...
     tools/measure/tables.py                     (writes the pages from the stored results)
@@ -14,6 +13,7 @@ contains the results of all machines for one table, between its comments `<!-- N
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import datetime
 import json
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from pages import write_between
@@ -32,7 +33,7 @@ from pages import write_between
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OVERVIEW = ROOT / "docs/performance.md"
 KEPT = ROOT / "docs/measured"
-WRAP = {"break_on_hyphens": False, "break_long_words": False}
+WRAP: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False}
 HELD = ("tools/measure/older_processor.py", "x86-64-v3", ".venv/bin/python")
 
 #: Flags of /proc/cpuinfo that affect the choice of kernels, and their names in the page.
@@ -49,8 +50,10 @@ FEATURES = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table of the page: the command that prints the table, the models that the command needs
-    ("models", "quantized", or "" for none), and the processor features that it needs."""
+    """A table of the page: its command, and the models and processor features that the command needs.
+
+    The models are "models", "quantized", or "" for none.
+    """
 
     command: tuple[str, ...]
     models: str = ""
@@ -77,7 +80,7 @@ TABLES = {
 }
 
 
-def this_machine() -> dict:
+def this_machine() -> dict[str, Any]:
     """Returns facts about the processor: its name, its features, and its number of threads."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines() if platform.system() == "Linux" else []
     facts: dict[str, str] = {}
@@ -94,9 +97,9 @@ def this_machine() -> dict:
     }
 
 
-def parse(lines: list[str]) -> list[dict]:
+def parse(lines: list[str]) -> list[dict[str, Any]]:
     """Returns the Markdown tables in the output of a command: their heads and rows."""
-    found: list[dict] = []
+    found: list[dict[str, Any]] = []
     is_inside = False
     for line in lines:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -119,6 +122,7 @@ def ratios_of(heads: list[str], rows: list[list[str]]) -> list[float]:
 
 
 def geometric_mean(ratios: list[float]) -> float:
+    """Returns the geometric mean."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
@@ -129,9 +133,12 @@ def summary(heads: list[str], rows: list[list[str]]) -> list[str]:
     return ["", f"Geometric mean of the ratios {geometric_mean(ratios):.2f}, least {min(ratios):.2f}."]
 
 
-def written(name: str, machines: list[dict]) -> list[str]:
-    """Returns the text of a table in the page. For each machine with measurements of the table, the
-    text has its name, the date, the command and the figures."""
+def written(name: str, machines: list[dict[str, Any]]) -> list[str]:
+    """Returns the text of a table in the page.
+
+    For each machine with measurements of the table, the text has its name, the date, the command
+    and the figures.
+    """
     lines: list[str] = []
     for machine in machines:
         if not (measured := machine["tables"].get(name)):
@@ -148,7 +155,8 @@ def written(name: str, machines: list[dict]) -> list[str]:
     return lines[1:]
 
 
-def kept(folder: pathlib.Path) -> list[dict]:
+def kept(folder: pathlib.Path) -> list[dict[str, Any]]:
+    """Returns the records of all machines in `folder`."""
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
@@ -160,9 +168,12 @@ def write_page(page: pathlib.Path, folder: pathlib.Path) -> None:
             write_between(page, name, written(name, machines))
 
 
-def overview(machines: list[dict], pages: dict[str, tuple[str, str]]) -> list[str]:
-    """Returns the summary table of docs/performance.md. `pages` has the file and title of the page of
-    each table. A row is a table of a machine: the geometric mean and the minimum of its ratios."""
+def overview(machines: list[dict[str, Any]], pages: dict[str, tuple[str, str]]) -> list[str]:
+    """Returns the summary table of docs/performance.md.
+
+    `pages` has the file and title of the page of each table. A row is a table of a machine: the
+    geometric mean and the minimum of its ratios.
+    """
     lines = ["| table | machine | day | models | mean ratio | least |", "| --- | --- | --- | --- | --- | --- |"]
     for name in TABLES:
         file, title = pages[name]
@@ -176,7 +187,7 @@ def overview(machines: list[dict], pages: dict[str, tuple[str, str]]) -> list[st
 
 def write_pages(overview_page: pathlib.Path = OVERVIEW) -> None:
     """Writes the stored tables into the pages of docs/measured, and their summary into docs/performance.md."""
-    pages = {}
+    pages: dict[str, tuple[str, str]] = {}
     for page in sorted(KEPT.glob("*.md")):
         write_page(page, KEPT)
         text = page.read_text()
@@ -184,7 +195,10 @@ def write_pages(overview_page: pathlib.Path = OVERVIEW) -> None:
     write_between(overview_page, "summary", overview(kept(KEPT), pages))
 
 
-def keep(folder: pathlib.Path, machine: dict, name: str, command: list[str], tables: list[dict]) -> None:
+def keep(
+    folder: pathlib.Path, machine: dict[str, Any], name: str, command: list[str], tables: list[dict[str, Any]]
+) -> None:
+    """Stores the tables of a command in the record of the machine."""
     path = folder / (re.sub(r"\W+", "-", machine["name"].lower()) + ".json")
     known = json.loads(path.read_text()) if path.exists() else {"title": machine["name"], "tables": {}}
     known |= {"processor": machine["processor"], "name": machine["name"]}
@@ -233,13 +247,13 @@ def run_here(command: list[str]) -> list[str]:
     lines = []
     command = [sys.executable if word == ".venv/bin/python" else word for word in command]
     with subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
+        for line in process.stdout or ():
             print(line, end="", flush=True)
             lines.append(line.rstrip("\n"))
     return lines if process.returncode == 0 else []
 
 
-def measure_all(said) -> int:
+def measure_all(said: argparse.Namespace) -> int:
     """Implements `tools/benchmark.py --all`."""
     unknown = [name for name in said.only if name not in TABLES]
     if unknown:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the throughput of hewn, onnxruntime and OpenVINO in batch elements per second, and
-prints the table of throughput in docs/measured/throughput.md.
+"""Measures the throughput of hewn, onnxruntime and OpenVINO in batch elements per second.
+
+Prints the table of throughput in docs/measured/throughput.md.
 
     tools/measure/throughput.py [--batches 1,4,16,64] [--threads 1,2] [--seconds 2] [--dim seq=128] MODEL.onnx ...
 
@@ -21,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -29,19 +29,26 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from benchmark import inputs_of, is_installed, last_line, tell_ratios
 
+if TYPE_CHECKING:
+    import onnx
+
+
 ENGINES = ("hewn", "onnxruntime", "openvino")
 WAYS = ("all", "each")
 
 
-def keep_first_dims(graph) -> None:
-    """Changes each Reshape to a first dim of 1, which exporters write for a batch size of 1, so
-    that the Reshape keeps the first dim of its operand."""
+def keep_first_dims(graph: onnx.GraphProto) -> None:
+    """Changes each Reshape to a first dim of 1 so that it keeps the first dim of its operand.
+
+    Exporters write the 1 for a batch size of 1.
+    """
     from onnx import numpy_helper
 
     reshapes = [n for n in graph.node if n.op_type == "Reshape"]
@@ -59,8 +66,10 @@ def keep_first_dims(graph) -> None:
 
 
 def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
-    """Writes the model with batch size `batch` and returns its path. Sets the first dim of all
-    inputs and removes inferred shapes."""
+    """Writes the model with batch size `batch` and returns its path.
+
+    Sets the first dim of all inputs and removes inferred shapes.
+    """
     import onnx
 
     model = onnx.load(path)
@@ -77,23 +86,25 @@ def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
-    made = os.path.join(folder, f"{pathlib.Path(path).stem}.{batch}.onnx")
+    made = str(pathlib.Path(folder, f"{pathlib.Path(path).stem}.{batch}.onnx"))
     onnx.save(model, made, save_as_external_data=model.ByteSize() > 2**31 - 2**20)
     return made
 
 
-def hewn_runs(path: str, contexts: int, threads: int) -> list[Callable]:
+def hewn_runs(path: str, contexts: int, threads: int) -> list[Callable[..., Any]]:
+    """Returns a function for each context that runs the model with hewn."""
     import hewn
 
     with tempfile.TemporaryDirectory() as folder:  # the loaded library stays valid after the folder is removed
-        library = os.path.join(folder, "model.so")
+        library = pathlib.Path(folder, "model.so")
         hewn.compile(path, threads=threads, output=library).close()
         modules = [hewn.load(library, threads=threads) for _ in range(contexts)]
     feeds = inputs_of(path, {})
     return [lambda module=module: module.run(feeds) for module in modules]
 
 
-def onnxruntime_runs(path: str, contexts: int, threads: int) -> list[Callable]:
+def onnxruntime_runs(path: str, contexts: int, threads: int) -> list[Callable[..., Any]]:
+    """Returns a function for each session that runs the model with onnxruntime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -105,9 +116,11 @@ def onnxruntime_runs(path: str, contexts: int, threads: int) -> list[Callable]:
     return [lambda session=session: session.run(None, feeds) for session in sessions]
 
 
-def openvino_runs(path: str, contexts: int, threads: int) -> list[Callable]:
-    """Returns one function for each inference request that can be in flight. If there are several
-    contexts, OpenVINO chooses the number of requests."""
+def openvino_runs(path: str, contexts: int, threads: int) -> list[Callable[..., Any]]:
+    """Returns one function for each inference request that can be in flight.
+
+    If there are several contexts, OpenVINO chooses the number of requests.
+    """
     import openvino
 
     feeds = inputs_of(path, {})
@@ -125,10 +138,13 @@ def openvino_runs(path: str, contexts: int, threads: int) -> list[Callable]:
 RUNS = {"hewn": hewn_runs, "onnxruntime": onnxruntime_runs, "openvino": openvino_runs}
 
 
-def runs_a_second(runs: list[Callable], seconds: float) -> float:
-    """Returns the total number of runs per second. Each function of `runs` has a thread that calls
-    it repeatedly."""
-    counts, failures = [0] * len(runs), []
+def runs_a_second(runs: list[Callable[..., Any]], seconds: float) -> float:
+    """Returns the total number of runs per second.
+
+    Each function of `runs` has a thread that calls it repeatedly.
+    """
+    counts = [0] * len(runs)
+    failures: list[BaseException] = []
     start = threading.Barrier(len(runs) + 1)
 
     def work(i: int) -> None:
@@ -160,13 +176,13 @@ def runs_a_second(runs: list[Callable], seconds: float) -> float:
 
 
 def one(engine: str, way: str, path: str, batch: int, threads: int, seconds: float) -> float:
+    """Returns the batch elements per second of an engine."""
     contexts, each = (1, threads) if way == "all" else (threads, 1)
     return batch * runs_a_second(RUNS[engine](path, contexts, each), seconds)
 
 
 def measured(path: str, batch: int, threads: int, said: argparse.Namespace) -> dict[str, tuple[float, str]]:
-    """Returns, for each engine, the batch elements per second and the mode (`all` or `each`) that
-    is faster."""
+    """Returns, for each engine, the batch elements per second and the mode (`all` or `each`) that is faster."""
     found: dict[str, tuple[float, str]] = {}
     for engine in ENGINES:
         for way in WAYS[: 1 if threads == 1 else 2]:
@@ -182,6 +198,7 @@ def measured(path: str, batch: int, threads: int, said: argparse.Namespace) -> d
 
 
 def main() -> None:
+    """Measures the models of the command line, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
     parser.add_argument("--batches", default="1,4,16,64")

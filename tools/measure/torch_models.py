@@ -6,26 +6,35 @@ order. Weights are random and may differ from those of the ONNX file, since time
 them. The suffixes _fp16 and _bN of file names are ignored.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 
 class Recurrent(torch.nn.Module):
-    def __init__(self, kind, size, hidden, last):
+    """Two recurrent layers and a linear layer."""
+
+    def __init__(self, kind: type[torch.nn.Module], size: int, hidden: int, last: int) -> None:
         super().__init__()
         self.recurrence, self.out = kind(size, hidden, num_layers=2), torch.nn.Linear(hidden, last)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Computes the result from a sequence."""
         return self.out(self.recurrence(x)[0])
 
 
 class Unrolled(torch.nn.Module):
     """An LSTM that is unrolled by time step, as in the ONNX file of the model."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.given, self.kept = torch.nn.Linear(256, 1024), torch.nn.Linear(256, 1024)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Computes the hidden state of each step."""
         hidden = cell = torch.zeros(1, 256, device=x.device, dtype=x.dtype)
         made = []
         for step in x:
@@ -37,11 +46,13 @@ class Unrolled(torch.nn.Module):
 
 
 class UNet(torch.nn.Module):
-    def __init__(self):
+    """A U-Net with four levels."""
+
+    def __init__(self) -> None:
         super().__init__()
         nn, sizes = torch.nn, (32, 64, 128, 256)
 
-        def block(given, made):
+        def block(given: int, made: int) -> torch.nn.Module:
             return nn.Sequential(
                 nn.Conv2d(given, made, 3, padding=1), nn.ReLU(), nn.Conv2d(made, made, 3, padding=1), nn.ReLU()
             )
@@ -51,7 +62,8 @@ class UNet(torch.nn.Module):
         self.up = nn.ModuleList(block(2 * size, size) for size in (128, 64, 32))
         self.out = nn.Conv2d(32, 2, 1)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Computes the segmentation of an image."""
         kept = []
         for i, block in enumerate(self.down):
             x = block(torch.nn.functional.max_pool2d(x, 2) if i else x)
@@ -62,10 +74,14 @@ class UNet(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """One decoding step of a Llama model with the sizes of SmolLM after `past` tokens. Keys and
-    values are tensor inputs and outputs, as in ONNX."""
+    """One decoding step of a Llama model with the sizes of SmolLM after `past` tokens.
 
-    def __init__(self, layers=30, width=576, heads=9, groups=3, inner=1536, words=49152):
+    Keys and values are tensor inputs and outputs, as in ONNX.
+    """
+
+    def __init__(
+        self, layers: int = 30, width: int = 576, heads: int = 9, groups: int = 3, inner: int = 1536, words: int = 49152
+    ) -> None:
         super().__init__()
         nn, self.heads, self.groups = torch.nn, heads, groups
         self.words = nn.Embedding(words, width)
@@ -82,11 +98,12 @@ class Decoder(torch.nn.Module):
         self.norm = nn.RMSNorm(width)
         self.register_buffer("rates", 10000.0 ** (-torch.arange(0, 64, 2) / 64))
 
-    def forward(self, ids, past_key, past_value):
+    def forward(self, ids: torch.Tensor, past_key: torch.Tensor, past_value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Computes the logits of one token, and the cache with it."""
         angle = past_key.shape[3] * torch.cat([self.rates, self.rates])
         cosine, sine = angle.cos(), angle.sin()
 
-        def turned(x):
+        def turned(x: torch.Tensor) -> torch.Tensor:
             first, second = x.chunk(2, -1)
             return x * cosine + torch.cat([-second, first], -1) * sine
 
@@ -106,27 +123,31 @@ class Decoder(torch.nn.Module):
         return self.norm(x) @ self.words.weight.t(), torch.stack(keys), torch.stack(values)
 
 
-def of_torchvision(name):
+def of_torchvision(name: str) -> torch.nn.Module:
+    """Returns a model of torchvision with random weights."""
     import torchvision
 
     return getattr(torchvision.models, name)()
 
 
-def bert():
+def bert() -> tuple[Callable[..., torch.Tensor], torch.nn.Module]:
+    """Returns BERT base and its forward function."""
     import transformers
 
     model = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False)
     return lambda ids, mask: model(input_ids=ids, attention_mask=mask).last_hidden_state, model
 
 
-def gpt2():
+def gpt2() -> tuple[Callable[..., torch.Tensor], torch.nn.Module]:
+    """Returns GPT-2 and its forward function."""
     import transformers
 
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config())
     return lambda ids: model(input_ids=ids, use_cache=False).logits, model
 
 
-def whisper():
+def whisper() -> tuple[Callable[..., torch.Tensor], torch.nn.Module]:
+    """Returns the encoder of Whisper tiny and its forward function."""
     import transformers
 
     config = transformers.WhisperConfig(
@@ -136,7 +157,8 @@ def whisper():
     return lambda mel: model(mel).last_hidden_state, model
 
 
-def mlp():
+def mlp() -> torch.nn.Module:
+    """Returns a classifier with two hidden layers."""
     nn = torch.nn
     return nn.Sequential(
         nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10), nn.Softmax(-1)
@@ -160,9 +182,11 @@ MODELS = {
 }
 
 
-def find(name):
+def find(name: str) -> tuple[Callable[..., Any], torch.nn.Module] | None:
     """Returns the pair (function, module) of a model, or None if the model has no equivalent here.
-    The function takes the tensors of the model."""
+
+    The function takes the tensors of the model.
+    """
     while name not in MODELS and "_" in name:
         name = name.rpartition("_")[0]
     if name not in MODELS:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantizes trained models to int8 with hewn and other quantizers, using the same samples, and
-writes the table of docs/quantization.md.
+"""Quantizes trained models to int8 with hewn and other quantizers, using the same samples.
+
+Writes the table of docs/quantization.md.
 
     PYTHON tools/quantization/benchmark.py [--calibration N] [--samples N] [--seconds S] [--quantize TEXT] [--write] [MODEL ...]
 
@@ -33,18 +34,26 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-sys.path.append(str(pathlib.Path(__file__).parent))
-import models
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+from quantization import models
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/quantization.md"
 
+#: Runs a model on a sample.
+Run = Callable[[models.Sample], models.Outputs]
+#: Runs of the float and the quantized model, size of the quantized model in bytes, and duration of
+#: the quantization in seconds.
+Quantized = tuple[Run, Run, int, float]
 
-def onnxruntime_session(path: pathlib.Path):
+
+def onnxruntime_session(path: pathlib.Path) -> Run:
+    """Returns a function that runs the model with onnxruntime."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -54,8 +63,10 @@ def onnxruntime_session(path: pathlib.Path):
 
 
 def with_sizes(path: pathlib.Path, sample: models.Sample, to: pathlib.Path) -> pathlib.Path:
-    """Writes the model with its dynamic dims replaced by the input sizes of `sample`. All samples
-    of a model have equal sizes."""
+    """Writes the model with its dynamic dims replaced by the input sizes of `sample`.
+
+    All samples of a model have equal sizes.
+    """
     import onnx
 
     model = onnx.load(path)
@@ -71,8 +82,10 @@ def with_sizes(path: pathlib.Path, sample: models.Sample, to: pathlib.Path) -> p
 
 
 def of_opset(path: pathlib.Path, version: int, to: pathlib.Path) -> pathlib.Path:
-    """Writes the model to the file `to`. Converts it to the opset `version` if its opset is
-    older."""
+    """Writes the model to the file `to`.
+
+    Converts it to the opset `version` if its opset is older.
+    """
     import onnx
 
     model = onnx.load(path)
@@ -82,7 +95,10 @@ def of_opset(path: pathlib.Path, version: int, to: pathlib.Path) -> pathlib.Path
     return to
 
 
-def by_hewn(path, calibration, folder, quantize, _):
+def by_hewn(
+    path: pathlib.Path, calibration: list[models.Sample], folder: pathlib.Path, quantize: str, _: bool
+) -> Quantized:
+    """Quantizes a model with hewn."""
     import hewn
 
     plain = hewn.compile(path)
@@ -92,22 +108,25 @@ def by_hewn(path, calibration, folder, quantize, _):
     module = hewn.compile(path, quantize=text, calibration=iter(calibration), output=library)
     took = time.perf_counter() - start
 
-    def runner(compiled):
+    def runner(compiled: Any) -> Run:
         return lambda sample: list(compiled.run(sample).values())
 
     size = sum(f.stat().st_size for f in folder.iterdir() if f.suffix in (".so", ".weights"))
     return runner(plain), runner(module), size, took
 
 
-def by_onnxruntime(path, calibration, folder, quantize, _):
+def by_onnxruntime(
+    path: pathlib.Path, calibration: list[models.Sample], folder: pathlib.Path, quantize: str, _: bool
+) -> Quantized:
+    """Quantizes a model with onnxruntime."""
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     class Samples(CalibrationDataReader):
-        def __init__(self):
+        def __init__(self) -> None:
             self.rest = list(calibration)
 
-        def get_next(self):
+        def get_next(self) -> models.Sample | None:
             return self.rest.pop(0) if self.rest else None
 
     ready, made = folder / "ready.onnx", folder / "int8.onnx"
@@ -121,7 +140,10 @@ def by_onnxruntime(path, calibration, folder, quantize, _):
     return onnxruntime_session(path), onnxruntime_session(made), made.stat().st_size, took
 
 
-def by_nncf(path, calibration, folder, quantize, is_transformer):
+def by_nncf(
+    path: pathlib.Path, calibration: list[models.Sample], folder: pathlib.Path, quantize: str, is_transformer: bool
+) -> Quantized:
+    """Quantizes a model with NNCF, and runs it with OpenVINO."""
     import nncf
     import openvino
 
@@ -133,7 +155,7 @@ def by_nncf(path, calibration, folder, quantize, is_transformer):
     took = time.perf_counter() - start
     openvino.save_model(made, folder / "int8.xml")
 
-    def runner(read):
+    def runner(read: Any) -> Run:
         hints = {
             "INFERENCE_NUM_THREADS": 1,
             "NUM_STREAMS": 1,
@@ -143,7 +165,7 @@ def by_nncf(path, calibration, folder, quantize, is_transformer):
         compiled = core.compile_model(read, "CPU", hints)
         request = compiled.create_infer_request()
 
-        def run(sample):
+        def run(sample: models.Sample) -> models.Outputs:
             request.infer(sample, share_inputs=True)
             return [request.get_tensor(o).data.copy() for o in compiled.outputs]
 
@@ -155,10 +177,12 @@ def by_nncf(path, calibration, folder, quantize, is_transformer):
 QUANTIZERS = {"hewn": (by_hewn, "hewn"), "onnxruntime": (by_onnxruntime, "onnxruntime"), "NNCF": (by_nncf, "nncf")}
 
 
-def milliseconds(runs, sample, seconds: float) -> list[float]:
-    """Returns the median CPU time in milliseconds of each function in `runs`, which are timed
-    alternately. CPU time includes threads that an engine starts."""
-    times = [[] for _ in runs]
+def milliseconds(runs: Sequence[Run], sample: models.Sample, seconds: float) -> list[float]:
+    """Returns the median CPU time in milliseconds of each function in `runs`, which are timed alternately.
+
+    CPU time includes threads that an engine starts.
+    """
+    times: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run(sample)
     end = time.perf_counter() + seconds
@@ -171,8 +195,7 @@ def milliseconds(runs, sample, seconds: float) -> list[float]:
 
 
 def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
-    """Returns the signal-to-quantization-noise ratio in dB of the float output for which it is
-    lowest."""
+    """Returns the signal-to-quantization-noise ratio in dB of the float output for which it is lowest."""
 
     def of(i: int) -> float:
         signal = sum(float(np.sum(np.square(a[i], dtype=np.float64))) for a in right)
@@ -184,7 +207,8 @@ def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
     return min(of(i) for i in range(len(right[0])) if right[0][i].dtype.kind == "f")
 
 
-def measure(name: str, quantizer: str, options) -> dict:
+def measure(name: str, quantizer: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Quantizes a model in this process and returns its figures."""
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
     model = models.MODELS[name]
@@ -213,9 +237,11 @@ def measure(name: str, quantizer: str, options) -> dict:
     }
 
 
-def in_a_process(name: str, quantizer: str, options) -> dict | str:
-    """Measures the pair of a model and a quantizer in a child process. Returns the figures, or an
-    error message."""
+def in_a_process(name: str, quantizer: str, options: argparse.Namespace) -> dict[str, Any] | str:
+    """Measures the pair of a model and a quantizer in a child process.
+
+    Returns the figures, or an error message.
+    """
     given = [f"--{key}={getattr(options, key)}" for key in ("calibration", "samples", "seconds", "quantize", "cache")]
     command = [sys.executable, __file__, *given, "--one", name, quantizer]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -226,6 +252,7 @@ def in_a_process(name: str, quantizer: str, options) -> dict | str:
 
 
 def main() -> None:
+    """Measures the models of the command line, and prints the table or writes it into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MODEL", help="of " + ", ".join(models.MODELS))
     parser.add_argument("--calibration", type=int, default=32, help="number of calibration samples (default: 32)")
@@ -248,7 +275,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown models {', '.join(unknown)}; expected {', '.join(models.MODELS)}")
     if options.one:
-        print(json.dumps(measure(*options.one, options)))
+        print(json.dumps(measure(options.one[0], options.one[1], options)))
         return
     rows = [
         "| model | quantizer | SQNR, dB | agreement | MB | ms | faster than its floats | than hewn's floats | quantized in, s |",
@@ -263,6 +290,7 @@ def main() -> None:
 
 
 def write(rows: list[str]) -> None:
+    """Writes the table between the markers of the page."""
     begin, end = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
     before, _, rest = PAGE.read_text().partition(begin)
     _, found, after = rest.partition(end)
@@ -271,7 +299,8 @@ def write(rows: list[str]) -> None:
     PAGE.write_text(before + begin + "\n".join(rows) + "\n" + end + after)
 
 
-def rows_of(options) -> Iterator[str]:
+def rows_of(options: argparse.Namespace) -> Iterator[str]:
+    """Yields the table rows of the models."""
     for name in options.names or models.MODELS:
         floats = None
         for quantizer, (_, package) in QUANTIZERS.items():

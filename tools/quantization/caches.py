@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times a step of attention over a long key-value cache, which is stored in float32 or in int8
-(with DequantizeLinear).
+"""Times a step of attention over a long key-value cache, which is stored in float32 or in int8 (with DequantizeLinear).
 
     .venv/bin/python tools/quantization/caches.py [--heads N] [--length N] [--depth N] [--groups N] [--target TARGET ...] [--seconds S]
 
@@ -15,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import hewn
 import numpy as np
@@ -25,7 +25,8 @@ SCALE = np.float32(0.05)
 
 
 def step(heads: int, groups: int, depth: int, rounds: bool) -> onnx.ModelProto:
-    constants = {"s": SCALE, "z": np.int8(0)} if rounds else {}
+    """Returns one step of attention with a key-value cache, in int8 if `rounds`."""
+    constants: dict[str, Any] = {"s": SCALE, "z": np.int8(0)} if rounds else {}
     shared = heads // groups
     kept = TensorProto.INT8 if rounds else TensorProto.FLOAT
     nodes = []
@@ -69,6 +70,7 @@ def step(heads: int, groups: int, depth: int, rounds: bool) -> onnx.ModelProto:
 
 
 def main() -> None:
+    """Times the steps with float32 and int8 caches, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--groups", type=int, default=1, help="query heads per key-value head (default: 1)")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times 8-bit integer matmuls of two activations (no constant weights), as in attention:
-MatMulInteger, and MatMul between QuantizeLinear and DequantizeLinear.
+"""Times 8-bit integer matmuls of two activations (no constant weights), as in attention.
+
+The forms are MatMulInteger, and MatMul between QuantizeLinear and DequantizeLinear.
 
     .venv/bin/python tools/quantization/computed.py [--target TARGET ...] [--seconds S] [--rows N ...] [--onnxruntime]
 
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,8 +28,11 @@ node = helper.make_node
 
 
 class Case:
-    """A matmul of [batch, rows, depth] by [batch, depth, columns]. If `turned` is true, the right
-    operand is stored transposed ([batch, columns, depth]), as the keys of attention are."""
+    """A matmul of [batch, rows, depth] by [batch, depth, columns].
+
+    If `turned` is true, the right operand is stored transposed ([batch, columns, depth]), as the
+    keys of attention are.
+    """
 
     def __init__(self, batch: tuple[int, ...], rows: int, depth: int, columns: int, turned: bool) -> None:
         self.name = f"{'x'.join(map(str, (*batch, rows, depth)))} by {depth}x{columns}{', turned' if turned else ''}"
@@ -38,12 +44,20 @@ class Case:
         self.rng = np.random.default_rng(0)
 
     def turn(self, name: str, nodes: list[onnx.NodeProto]) -> str:
+        """Adds a Transpose if the second operand is stored transposed, and returns the operand's name."""
         if self.turned:
             order = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
             nodes.append(node("Transpose", [name], ["turned"], perm=order))
         return "turned" if self.turned else name
 
-    def model(self, nodes, feeds, result, constants=()):
+    def model(
+        self,
+        nodes: list[onnx.NodeProto],
+        feeds: dict[str, np.ndarray],
+        result: int,
+        constants: Mapping[str, Any] | Sequence[Any] = (),
+    ) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        """Returns a model with these nodes, and its inputs."""
         to = helper.np_dtype_to_tensor_dtype
         graph = helper.make_graph(
             nodes,
@@ -54,7 +68,8 @@ class Case:
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), feeds
 
-    def integers(self, zeros: bool):
+    def integers(self, zeros: bool) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        """Returns a MatMulInteger, with or without zero points."""
         nodes: list[onnx.NodeProto] = []
         kinds = {"x": np.uint8, "w": np.uint8 if zeros else np.int8}
         feeds = {n: self.rng.integers(-128, 256, shape).astype(kinds[n]) for n, shape in self.shapes.items()}
@@ -65,7 +80,8 @@ class Case:
         nodes.append(node("MatMulInteger", inputs, ["y"]))
         return self.model(nodes, feeds, TensorProto.INT32)
 
-    def quantized(self):
+    def quantized(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        """Returns a MatMul between QuantizeLinear and DequantizeLinear."""
         nodes = [node("Relu", ["x"], ["xr"]), node("Relu", ["w"], ["wr"])]
         feeds = {n: self.rng.standard_normal(shape).astype(np.float32) for n, shape in self.shapes.items()}
         for name, value in (("x", "xr"), ("w", self.turn("wr", nodes))):
@@ -76,7 +92,8 @@ class Case:
         return self.model(nodes, feeds, TensorProto.UINT8, constants)
 
 
-def runner(model: onnx.ModelProto, target: str | None):
+def runner(model: onnx.ModelProto, target: str | None) -> Callable[[dict[str, np.ndarray]], object]:
+    """Returns a function that runs the model with hewn, or with onnxruntime if `target` is None."""
     if target is None:
         import onnxruntime
 
@@ -89,7 +106,8 @@ def runner(model: onnx.ModelProto, target: str | None):
     return hewn.compile(model, target=target).run
 
 
-def microseconds(run, feeds, seconds: float) -> float:
+def microseconds(run: Callable[[dict[str, np.ndarray]], object], feeds: dict[str, np.ndarray], seconds: float) -> float:
+    """Returns the least CPU time of a run."""
     least, begin, rounds = float("inf"), time.monotonic(), 0
     while rounds < 10 or time.monotonic() - begin < seconds:
         start = time.thread_time()
@@ -100,6 +118,7 @@ def microseconds(run, feeds, seconds: float) -> float:
 
 
 def main() -> None:
+    """Prints a table for each target."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", action="append", help="target (default: host); may be repeated")
     parser.add_argument("--seconds", type=float, default=0.5, help="measurement time per figure")

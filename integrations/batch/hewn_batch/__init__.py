@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch inference with hewn: Predictor for Ray Data's map_batches, FramePredictor for pandas frames
-in Dask and Spark."""
+"""Batch inference with hewn in Ray Data, Dask and Spark.
+
+`Predictor` is for Ray Data's map_batches, `FramePredictor` for pandas frames in Dask and Spark.
+"""
 
 from .frames import FramePredictor
 from .local import local_copy, mapped_bytes

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FramePredictor: runs a model on pandas frames, for Dask's map_partitions and Spark's
-mapInPandas."""
+"""FramePredictor: runs a model on pandas frames, for Dask's map_partitions and Spark's mapInPandas."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +23,11 @@ _loaded = threading.local()
 
 
 def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
-    """Converts numbers of a frame to the type of an input, since the user usually did not choose
-    the types of a frame. Only the precision of floats may be lost. Raises ValueError, whose message
-    starts with `told`, if fractions would become integers or if a number is out of range."""
+    """Converts numbers of a frame to the type of an input, since the user usually did not choose the types of a frame.
+
+    Only the precision of floats may be lost. Raises ValueError, whose message starts with `told`,
+    if fractions would become integers or if a number is out of range.
+    """
     # Also matches int4 of ml_dtypes.
     kind, whole = values.dtype.kind, re.fullmatch(r"(u?)int(\d+)", dtype.name)
     if kind not in "iufb" or dtype.kind == "O" or values.dtype == dtype:
@@ -56,8 +57,9 @@ def _is_number(tensor: hewn.Tensor) -> bool:
 
 
 class FramePredictor:
-    """A function from frame to frame. Pickling it only transfers its arguments; each thread of a
-    worker loads the library once.
+    """A function from frame to frame.
+
+    Pickling it only transfers its arguments; each thread of a worker loads the library once.
 
         dask_frame.map_partitions(predict, meta=predict.meta(dask_frame._meta))
         spark_frame.mapInPandas(predict.frames, schema)
@@ -89,7 +91,7 @@ class FramePredictor:
 
     def _batch(self, frame: pd.DataFrame, predictor: Predictor) -> dict[str, np.ndarray]:
         tensors = predictor.module.inputs
-        chosen = self.inputs
+        chosen: Mapping[str, Any] | None = self.inputs
         if chosen is None:
             if len(tensors) != 1:
                 raise ValueError(f"the model has {len(tensors)} inputs: `inputs` must map each of them to columns")
@@ -114,7 +116,9 @@ class FramePredictor:
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Runs the model on a frame and returns the frame with additional columns for the outputs.
-        An empty frame gets empty columns, and the model does not run."""
+
+        An empty frame gets empty columns, and the model does not run.
+        """
         predictor = self._predictor()
         if not len(frame):
             return self.meta(frame)
@@ -138,7 +142,6 @@ class FramePredictor:
         return empty
 
     def frames(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Runs the model on each frame of an iterator and yields the results, as Spark's
-        mapInPandas requires."""
+        """Runs the model on each frame of an iterator and yields the results, as Spark's mapInPandas requires."""
         for frame in frames:
             yield self(frame)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a schedule search that runs on the nodes of a Ray cluster: identifies the machine and
-searches parts.
+"""The part of a schedule search that runs on the nodes of a Ray cluster: identifies the machine and searches parts.
 
 search.py sends this module to workers by value, so nodes need hewn and Ray but not this package.
-The module must therefore not import other modules of the package."""
+The module must therefore not import other modules of the package.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from typing import Any
 
 # Model on which `hewn tune` runs to identify the machine. It compiles quickly and has no schedules
 # to search.
@@ -28,28 +29,33 @@ TUNING = "part.tune"
 
 
 def find_hewn() -> str | None:
-    """Returns the path of the program `hewn`, or None. Looks only in the folder HEWN_TOOLS if that
-    is set; otherwise in the Python package hewn, next to the Python interpreter, and in PATH."""
+    """Returns the path of the program `hewn`, or None.
+
+    Looks only in the folder HEWN_TOOLS if that is set; otherwise in the Python package hewn, next
+    to the Python interpreter, and in PATH.
+    """
     if told := os.environ.get("HEWN_TOOLS"):
         return shutil.which("hewn", path=told)
     package = importlib.util.find_spec("hewn")
-    inside = os.path.join(os.path.dirname(package.origin), "bin") if package and package.origin else ""
-    for folder in (inside, os.path.dirname(sys.executable)):
+    inside = str(pathlib.Path(package.origin).parent / "bin") if package and package.origin else ""
+    for folder in (inside, str(pathlib.Path(sys.executable).parent)):
         if found := shutil.which("hewn", path=folder):
             return found
     return shutil.which("hewn")
 
 
 def error_of(said: str) -> str:
-    """Returns the text of the `error:` lines in the output of a command, or the whole output if
-    there are none."""
+    """Returns the text of the `error:` lines in the output of a command, or the whole output if there are none."""
     errors = [line.removeprefix("error: ") for line in said.splitlines() if line.startswith("error: ")]
     return "; ".join(errors) or said.strip() or "no error message"
 
 
-def ask(flags: list[str]) -> dict:
-    """Runs `hewn tune` with these target flags and returns the names "machine" and "cpu" that it
-    uses for this machine, and its version as "hewn"; or a "problem" if this node cannot search."""
+def ask(flags: list[str]) -> dict[str, Any]:
+    """Runs `hewn tune` with these target flags and returns the names that it uses for this machine.
+
+    The dict has "machine" and "cpu", and the version of hewn as "hewn"; or a "problem" if this node
+    cannot search.
+    """
     program = find_hewn()
     if program is None:
         return {"problem": "hewn is not installed"}
@@ -78,9 +84,12 @@ def ask(flags: list[str]) -> dict:
 
 
 def _as_a_child() -> None:
-    """Prepares a child process before it executes hewn. The child gets SIGTERM when the worker
-    exits, since Ray does not end the children of a killed worker. It also restores the default
-    handling of SIGINT and SIGTERM, which Ray's workers change and children inherit."""
+    """Prepares a child process before it executes hewn.
+
+    The child gets SIGTERM when the worker exits, since Ray does not end the children of a killed
+    worker. It also restores the default handling of SIGINT and SIGTERM, which Ray's workers change
+    and children inherit.
+    """
     # PR_SET_PDEATHSIG: send SIGTERM to this process when its parent exits.
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -89,22 +98,26 @@ def _as_a_child() -> None:
 
 
 class Searcher:
-    """An actor that reserves all processors of a node. It has two threads, so that `stop` can be
-    called during a search."""
+    """An actor that reserves all processors of a node.
+
+    It has two threads, so that `stop` can be called during a search.
+    """
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="hewn-tune-")
         atexit.register(self.close)
         self.lock = threading.Lock()
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[str] | None = None
         self.stopped = False
 
     def ready(self) -> None:
         """Returns when the actor has started, which is when the node's processors are free."""
 
-    def receive(self, files: list[tuple[str, list]]) -> None:
-        """Writes the files of the command. Each has a path relative to this node's folder, and
-        references to its chunks in order."""
+    def receive(self, files: list[tuple[str, list[Any]]]) -> None:
+        """Writes the files of the command.
+
+        Each has a path relative to this node's folder, and references to its chunks in order.
+        """
         import ray
 
         for name, chunks in files:
@@ -114,13 +127,15 @@ class Searcher:
                 for chunk in chunks:
                     file.write(ray.get(chunk))
 
-    def search(self, arguments: list[str], part: str) -> dict:
-        """Searches a part with `hewn tune`. Returns its exit "status", its JSON "record"
-        (docs/reference/json.md) and the content of its "tuning" file, each None if missing, and its
-        error output as "said"."""
+    def search(self, arguments: list[str], part: str) -> dict[str, Any]:
+        """Searches a part with `hewn tune`.
+
+        Returns its exit "status", its JSON "record" (docs/reference/json.md) and the content of its
+        "tuning" file, each None if missing, and its error output as "said".
+        """
         tuning = pathlib.Path(self.folder) / TUNING
         tuning.unlink(missing_ok=True)
-        command = [find_hewn(), "tune", *arguments, f"--part={part}", "--json", "-o", TUNING]
+        command = [find_hewn() or "hewn", "tune", *arguments, f"--part={part}", "--json", "-o", TUNING]
         with self.lock:
             if self.stopped:
                 return {"status": 128 + signal.SIGINT, "record": None, "tuning": None, "said": ""}
@@ -144,8 +159,7 @@ class Searcher:
         }
 
     def stop(self) -> None:
-        """Interrupts the current search, which then writes its results, and prevents further
-        searches."""
+        """Interrupts the current search, which then writes its results, and prevents further searches."""
         with self.lock:
             self.stopped = True
             if self.process is not None and self.process.poll() is None:

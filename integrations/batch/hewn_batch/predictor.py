@@ -13,16 +13,21 @@ from .local import local_copy
 
 
 def threads_of_worker() -> int:
-    """Returns the default number of threads: the number of CPUs of this worker (Ray sets
-    OMP_NUM_THREADS to `num_cpus`), or 1 if that is not set, since several workers already use the
-    cores."""
+    """Returns the default number of threads: the number of CPUs of this worker, or 1 if that is not set.
+
+    Ray sets OMP_NUM_THREADS to `num_cpus`. The default is 1 because several workers already use the
+    cores.
+    """
     told = os.environ.get("OMP_NUM_THREADS", "")
     return int(told) if told.isdecimal() and int(told) > 0 else 1
 
 
 def column(values: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """Returns a column as one array. If its rows are arrays, they are stacked; raises ValueError if
-    their shapes differ. Does not convert types."""
+    """Returns a column as one array.
+
+    If its rows are arrays, they are stacked; raises ValueError if their shapes differ. Does not
+    convert types.
+    """
     array = np.asarray(values)
     if array.dtype.kind == "O" and dtype.kind != "O":
         shapes = {np.shape(row) for row in array}
@@ -35,8 +40,10 @@ def column(values: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
 
 
 class Predictor:
-    """Runs a model on batches: `dataset.map_batches(Predictor, fn_constructor_kwargs={"library":
-    path}, concurrency=4, num_cpus=1)`.
+    """Runs a model on batches.
+
+    Example: `dataset.map_batches(Predictor, fn_constructor_kwargs={"library": path}, concurrency=4,
+    num_cpus=1)`.
 
     Each actor loads the library once, and all actors of a node map the same weights. For a library
     on a slow network share, `local` is a folder on the node's disk into which the first actor
@@ -68,18 +75,24 @@ class Predictor:
         self.drop = set(drop)
 
     def prepare(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Preprocesses a batch before the model runs on it. Returns it unchanged unless a subclass
-        overrides this method."""
+        """Preprocesses a batch before the model runs on it.
+
+        Returns it unchanged unless a subclass overrides this method.
+        """
         return batch
 
     def finish(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Postprocesses a batch, which contains the results of the model. Returns it unchanged
-        unless a subclass overrides this method."""
+        """Postprocesses a batch, which contains the results of the model.
+
+        Returns it unchanged unless a subclass overrides this method.
+        """
         return batch
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the batch with a column for each output. Each output must have one row per row of
-        the batch."""
+        """Returns the batch with a column for each output.
+
+        Each output must have one row per row of the batch.
+        """
         batch = self.prepare(batch)
         if missing := sorted(set(self.inputs.values()) - batch.keys()):
             raise ValueError(f"the batch has no column {', '.join(missing)}; it has {', '.join(sorted(batch))}")

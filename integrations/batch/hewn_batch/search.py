@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributes a schedule search over the nodes of a Ray cluster, and reassigns the parts of nodes
-that fail."""
+"""Distributes a schedule search over the nodes of a Ray cluster, and reassigns the parts of nodes that fail."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import ray
@@ -44,6 +44,7 @@ class Node:
     part: str = ""
 
     def only_here(self) -> NodeAffinitySchedulingStrategy:
+        """Strategy that schedules a task on this node only."""
         return NodeAffinitySchedulingStrategy(node_id=self.id, soft=False)
 
 
@@ -58,8 +59,10 @@ def nodes_of_cluster() -> list[Node]:
 
 
 def nodes_that_can(flags: list[str], version: str, say: Say) -> list[Node]:
-    """Returns the nodes that can search with this version of hewn, with `machine` set. Calls `say`
-    with the reason for each other node. `flags` are the target flags."""
+    """Returns the nodes that can search with this version of hewn, with `machine` set.
+
+    Calls `say` with the reason for each other node. `flags` are the target flags.
+    """
     asked, able = {}, []
     for node in nodes_of_cluster():
         if node.cpus < 1:
@@ -83,8 +86,7 @@ def nodes_that_can(flags: list[str], version: str, say: Say) -> list[Node]:
 
 
 def why_of(problem: RayError) -> str:
-    """Returns a text that says why a Ray task failed: its exception, or the failure of its node or
-    process."""
+    """Returns a text that says why a Ray task failed: its exception, or the failure of its node or process."""
     if isinstance(problem, RayTaskError):
         return f"{type(problem.cause).__name__}: {problem.cause}"
     return "it does not respond" if isinstance(problem, GetTimeoutError) else "it is gone"
@@ -92,14 +94,17 @@ def why_of(problem: RayError) -> str:
 
 @contextlib.contextmanager
 def first_interrupt() -> Iterator[threading.Event]:
-    """Yields an event that the first Ctrl-C sets. The second Ctrl-C raises KeyboardInterrupt. Does
-    not change signal handling if called outside of the main thread."""
+    """Yields an event that the first Ctrl-C sets.
+
+    The second Ctrl-C raises KeyboardInterrupt. Does not change signal handling if called outside of
+    the main thread.
+    """
     happened = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield happened
         return
 
-    def handle(number, frame):
+    def handle(number: int, frame: FrameType | None) -> None:
         happened.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -111,11 +116,14 @@ def first_interrupt() -> Iterator[threading.Event]:
 
 
 class ClusterSearch:
-    """Runs one search per type of machine. The search is divided into as many parts as there are
-    nodes of that type. A node searches one part at a time and reserves all its processors in Ray,
-    so that no other Ray task disturbs the measurements."""
+    """Runs one search per type of machine.
 
-    def __init__(self, nodes: list[Node], files: list[tuple[str, list]], arguments: list[str], say: Say) -> None:
+    The search is divided into as many parts as there are nodes of that type. A node searches one
+    part at a time and reserves all its processors in Ray, so that no other Ray task disturbs the
+    measurements.
+    """
+
+    def __init__(self, nodes: list[Node], files: list[tuple[str, list[Any]]], arguments: list[str], say: Say) -> None:
         self.nodes, self.files, self.arguments, self.say = nodes, files, arguments, say
         self.queues: dict[str, collections.deque[str]] = {}
         for machine, count in sorted(collections.Counter(node.machine for node in nodes).items()):
@@ -130,8 +138,10 @@ class ClusterSearch:
         self.problems: list[str] = []
 
     def run(self) -> None:
-        """Searches until all parts are done or have failed. On Ctrl-C, interrupts the active
-        searches, which keep their results."""
+        """Searches until all parts are done or have failed.
+
+        On Ctrl-C, interrupts the active searches, which keep their results.
+        """
         begin, told_busy = time.monotonic(), False
         try:
             with first_interrupt() as interrupted:
@@ -189,7 +199,7 @@ class ClusterSearch:
         self.say(f"{node.name} is skipped: {why}; another node will search part {node.part} of {node.machine}")
         self.queues[node.machine].appendleft(node.part)
 
-    def _finish(self, node: Node, result: dict) -> None:
+    def _finish(self, node: Node, result: dict[str, Any]) -> None:
         where = f"part {node.part} of {node.machine} on {node.name}"
         for line in result["said"].splitlines():
             if line.startswith("warning: ") and line not in self.warnings:
@@ -214,8 +224,10 @@ class ClusterSearch:
             )
 
     def _assign(self) -> None:
-        """Assigns parts to idle nodes. Records a problem for each part that no remaining node can
-        search."""
+        """Assigns parts to idle nodes.
+
+        Records a problem for each part that no remaining node can search.
+        """
         for machine, queue in self.queues.items():
             for node in self._at("idle"):
                 part = next((part for part in queue if node not in self.refusals[machine, part]), None)

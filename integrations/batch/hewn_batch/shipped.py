@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the files that a hewn command needs on another machine: the model, its external data,
-and the files that flags name."""
+"""Collects the files that a hewn command needs on another machine.
+
+These are the model, its external data, and the files that flags name.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import subprocess
 from typing import Any
@@ -21,21 +22,27 @@ CHUNK = 64 << 20
 
 
 def _inside(folder: pathlib.Path, name: str) -> pathlib.Path | None:
-    """Returns the path of a file within a folder, or None if it does not exist or `name` refers to
-    a file outside of the folder."""
+    """Returns the path of a file within a folder.
+
+    Returns None if the file does not exist or `name` refers to a file outside of the folder.
+    """
     path = pathlib.PurePath(name)
     found = folder / path
     return found if not path.is_absolute() and ".." not in path.parts and found.is_file() else None
 
 
 class Shipped:
-    """The files of a command by their relative path on the other machine (`files`), and the
-    arguments of the command with these paths (`arguments`)."""
+    """The files of a command, and its arguments with their paths on the other machine.
+
+    `files` has the files by their relative path on the other machine, `arguments` the arguments
+    with these paths.
+    """
 
     def __init__(self, program: str, model: str, flags: list[tuple[str, str | None]]) -> None:
-        """Collects the files of the model and of the flags of `hewn tune`, which are pairs of name
-        and value. Raises ValueError if hewn can't read the model, and OSError if a file doesn't
-        exist."""
+        """Collects the files of the model and of the flags of `hewn tune`, which are pairs of name and value.
+
+        Raises ValueError if hewn can't read the model, and OSError if a file doesn't exist.
+        """
         self.files: dict[str, pathlib.Path] = {}
         self.arguments = [self._model(program, pathlib.Path(model))]
         for number, (flag, value) in enumerate(flags):
@@ -82,7 +89,9 @@ class Shipped:
 
     def _linked(self, path: pathlib.Path, folder: str) -> None:
         """Adds the object files and libraries that a custom-op file names relative to itself.
-        Leaves other errors in the file to hewn."""
+
+        Leaves other errors in the file to hewn.
+        """
         try:
             linked = json.loads(path.read_text())["link"]
         except (ValueError, KeyError, TypeError):
@@ -98,12 +107,14 @@ class Shipped:
         """Returns the total size of the files."""
         return sum(path.stat().st_size for path in self.files.values())
 
-    def put(self, ray: Any) -> list[tuple[str, list]]:
-        """Puts the files into Ray's object store, once for all nodes. Returns the path and the
-        references to the chunks of each file."""
+    def put(self, ray: Any) -> list[tuple[str, list[Any]]]:
+        """Puts the files into Ray's object store, once for all nodes.
+
+        Returns the path and the references to the chunks of each file.
+        """
         put = []
         for name, path in self.files.items():
-            size = os.path.getsize(path)
+            size = path.stat().st_size
             data = np.memmap(path, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
             put.append((name, [ray.put(data[at : at + CHUNK]) for at in range(0, size, CHUNK)]))
         return put

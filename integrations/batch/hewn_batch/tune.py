@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs hewn tune on all nodes of a Ray cluster:
+"""Runs `hewn tune` on all nodes of a Ray cluster.
 
     python -m hewn_batch.tune MODEL.onnx -o FILE --budget 60s [--address auto] [flags of hewn tune]
 
 Nodes with the same type of machine divide the kernels of the model among themselves. Each node
 searches its part for the time of --budget. The results are merged into one file for
-`hewn compile --tuning FILE`."""
+`hewn compile --tuning FILE`.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +37,15 @@ FLAG = re.compile(r"^  (--?[A-Za-z][\w-]*)(?: <(.*?)>)?( .*)?((?:\n {8,}.*)*)$",
 
 
 def say(text: str) -> None:
+    """Prints a message to the standard error."""
     print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
 
 
 def make_parser(help_of_tune: str) -> tuple[argparse.ArgumentParser, list[str]]:
-    """Returns a parser with the flags that the help of `hewn tune` lists, and the names of the
-    flags that are passed on to it."""
+    """Returns a parser with the flags of `hewn tune`, and the names of the flags that are passed on to it.
+
+    The flags are those that the help of `hewn tune` lists.
+    """
     parser = argparse.ArgumentParser(
         prog=f"python -m {PROGRAM}",
         description=__doc__,
@@ -67,8 +71,7 @@ def make_parser(help_of_tune: str) -> tuple[argparse.ArgumentParser, list[str]]:
 
 
 def flags_given(given: argparse.Namespace, names: list[str]) -> list[tuple[str, str | None]]:
-    """Returns the flags of `hewn tune` that the user gave, with their values, or None for flags
-    without a value."""
+    """Returns the flags of `hewn tune` that the user gave, with their values, or None for flags without a value."""
     flags: list[tuple[str, str | None]] = []
     for name in names:
         value = getattr(given, name)
@@ -80,8 +83,10 @@ def flags_given(given: argparse.Namespace, names: list[str]) -> list[tuple[str, 
 
 
 def why_not_written(output: str, shipped: Shipped, flags: list[tuple[str, str | None]]) -> str:
-    """Returns why the output file can't be written, or "". As in `hewn tune`, it may be one of the
-    --tuning files, but no other input."""
+    """Returns why the output file can't be written, or "".
+
+    As in `hewn tune`, it may be one of the --tuning files, but no other input.
+    """
     path = pathlib.Path(output)
     tunings = [value for name, value in flags if name == "--tuning"]
     if path.is_dir() or not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -92,8 +97,10 @@ def why_not_written(output: str, shipped: Shipped, flags: list[tuple[str, str | 
 
 
 def merge(program: str, tunings: list[str], output: str) -> str:
-    """Merges tunings into one file, which is written completely or not at all. Returns an error
-    message, or "" on success."""
+    """Merges tunings into one file, which is written completely or not at all.
+
+    Returns an error message, or "" on success.
+    """
     with tempfile.TemporaryDirectory(prefix="hewn-tune-") as folder:
         files = []
         for number, text in enumerate(tunings):
@@ -133,16 +140,17 @@ def search(program: str, shipped: Shipped, flags: list[tuple[str, str | None]], 
     finally:
         ray.shutdown()
     problems = list(found.problems)
-    if found.tunings and (problem := merge(program, found.tunings, given.output)):
-        problems.append(problem)
+    if found.tunings and (failure := merge(program, found.tunings, given.output)):
+        problems.append(failure)
     elif found.tunings:
         say(f"wrote {given.output}")
-    for problem in problems:
-        say(f"error: {problem}")
+    for told in problems:
+        say(f"error: {told}")
     return 1 if problems else INTERRUPTED if found.stopped else 0
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
     program = find_hewn()
     if program is None:
         say("error: hewn is not installed on this machine; it is needed to read the model and to merge the results")

@@ -5,8 +5,7 @@ __all__ = ["HewnModel"]
 
 
 def __getattr__(name: str) -> object:
-    """Imports HewnModel, and with it MLServer, on first use, since compile_step does not need
-    MLServer."""
+    """Imports HewnModel, and with it MLServer, on first use, since compile_step does not need MLServer."""
     if name != "HewnModel":
         raise AttributeError(f"module 'mlserver_hewn' has no attribute '{name}'")
     from .runtime import HewnModel

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the library of a served model. ONNX models are compiled once into a cache that workers and
-later starts share; libraries are used directly."""
+"""Finds the library of a served model.
+
+ONNX models are compiled once into a cache that workers and later starts share; libraries are used
+directly.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Mapping
+from typing import Any
 
 import hewn
 from hewn.libraries import own_folder
@@ -20,14 +24,19 @@ COMPILE_OPTIONS = ("target", "precision", "dims", "quantize", "limits", "optimiz
 
 
 def default_cache() -> pathlib.Path:
-    """Returns the folder for compiled models. It is in the user's cache: the libraries are
-    executed, so other users must not be able to write there."""
+    """Returns the folder for compiled models.
+
+    It is in the user's cache: the libraries are executed, so other users must not be able to write
+    there.
+    """
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hewn" / "serving"
 
 
-def compile_options(given: Mapping[str, object]) -> dict[str, object]:
-    """Converts options from JSON to arguments of hewn.compile. Raises ValueError for unknown
-    options."""
+def compile_options(given: Mapping[str, object]) -> dict[str, Any]:
+    """Converts options from JSON to arguments of hewn.compile.
+
+    Raises ValueError for unknown options.
+    """
     if unknown := sorted(given.keys() - set(COMPILE_OPTIONS)):
         raise ValueError(f"unknown compile options: {', '.join(unknown)}; expected {', '.join(COMPILE_OPTIONS)}")
     options = dict(given)
@@ -39,12 +48,14 @@ def compile_options(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def compiled(model: str | os.PathLike[str], cache: pathlib.Path, options: Mapping[str, object]) -> pathlib.Path:
-    """Compiles an ONNX model and returns the path of the library. The library is stored in `cache`
-    under its digest, so that all processes that serve it map the same file. With hewn's own cache
-    in `cache/compiler`, compiling the same model again with the same options only copies the
-    result.
+    """Compiles an ONNX model and returns the path of the library.
 
-    Raises hewn.CompileError, and PermissionError if other users can write to `cache`."""
+    The library is stored in `cache` under its digest, so that all processes that serve it map the
+    same file. With hewn's own cache in `cache/compiler`, compiling the same model again with the
+    same options only copies the result.
+
+    Raises hewn.CompileError, and PermissionError if other users can write to `cache`.
+    """
     own_folder(cache)
     fresh = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=cache))
     try:
@@ -63,8 +74,10 @@ def compiled(model: str | os.PathLike[str], cache: pathlib.Path, options: Mappin
 
 
 def library_of(path: str | os.PathLike[str], cache: pathlib.Path | None, options: Mapping[str, object]) -> pathlib.Path:
-    """Returns the library at `path`, or compiles the model at `path`. In a folder, uses model.so,
-    otherwise model.onnx. Raises FileNotFoundError if neither exists."""
+    """Returns the library at `path`, or compiles the model at `path`.
+
+    In a folder, uses model.so, otherwise model.onnx. Raises FileNotFoundError if neither exists.
+    """
     path = pathlib.Path(path)
     if path.is_dir():
         found = [path / name for name in (LIBRARY, MODEL) if (path / name).is_file()]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn-compile-step: compiles a model in a pipeline (Kubeflow, Argo) and writes a folder to serve
-and a report.
+"""hewn-compile-step: compiles a model in a pipeline (Kubeflow, Argo) and writes a folder to serve and a report.
 
 If MLflow is installed and MLFLOW_TRACKING_URI is set, logs the options, metrics and the folder
-there. Does not need MLServer."""
+there. Does not need MLServer.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pathlib
 import sys
 import time
 import warnings
+from typing import Any
 
 import hewn
 
@@ -24,16 +25,18 @@ from . import artifacts
 SETTINGS = "model-settings.json"
 
 
-def _tensors(found: list[hewn.Tensor]) -> list[dict]:
+def _tensors(found: list[hewn.Tensor]) -> list[dict[str, Any]]:
     return [
         {"name": t.name, "type": str(t.dtype), "shape": list(t.shape) if t.shape is not None else None} for t in found
     ]
 
 
-def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options: dict) -> dict:
-    """Compiles `model` to folder/model.so, writes MLServer's settings into `folder`, and returns a
-    report with the model, options, inputs, outputs, file sizes and compile time. Raises
-    hewn.CompileError if the model can't be compiled and ValueError for invalid options."""
+def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Compiles `model` to folder/model.so and writes MLServer's settings into `folder`.
+
+    Returns a report with the model, options, inputs, outputs, file sizes and compile time. Raises
+    hewn.CompileError if the model can't be compiled and ValueError for invalid options.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     options = {"target": "portable"} | options
     checked = artifacts.compile_options(options)
@@ -65,9 +68,11 @@ def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options:
     return report
 
 
-def log_to_mlflow(report: dict, folder: pathlib.Path) -> bool:
-    """Logs a report and its folder as an MLflow run. Returns False, without logging, if MLflow is
-    not installed or MLFLOW_TRACKING_URI is not set."""
+def log_to_mlflow(report: dict[str, Any], folder: pathlib.Path) -> bool:
+    """Logs a report and its folder as an MLflow run.
+
+    Returns False, without logging, if MLflow is not installed or MLFLOW_TRACKING_URI is not set.
+    """
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return False
     import mlflow
@@ -81,12 +86,13 @@ def log_to_mlflow(report: dict, folder: pathlib.Path) -> bool:
     return True
 
 
-def _write(report: dict, path: pathlib.Path) -> None:
+def _write(report: dict[str, Any], path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
     parser = argparse.ArgumentParser(prog="hewn-compile-step", description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--model", type=pathlib.Path, required=True, help="ONNX model")
     parser.add_argument(

@@ -11,6 +11,7 @@ import pathlib
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import hewn
 import numpy as np
@@ -41,12 +42,14 @@ class Options:
     contexts: int = 1
     verify: bool = False
     cache_dir: str | None = None
-    compile: dict = dataclasses.field(default_factory=dict)
+    compile: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, extra: dict | None) -> Options:
-        """Creates options from JSON. Raises ValueError for unknown settings and values of wrong
-        types."""
+    def of(cls, extra: dict[str, Any] | None) -> Options:
+        """Creates options from JSON.
+
+        Raises ValueError for unknown settings and values of wrong types.
+        """
         extra = dict(extra or {})
         names = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(extra.keys() - names):
@@ -66,8 +69,11 @@ class Unloaded(Exception):
 
 
 class Contexts:
-    """A pool of modules of one library. The modules share code and weights, and each has its own
-    arena and threads. A module runs one request at a time."""
+    """A pool of modules of one library.
+
+    The modules share code and weights, and each has its own arena and threads. A module runs one
+    request at a time.
+    """
 
     def __init__(self, library: pathlib.Path, options: Options) -> None:
         self.modules: list[hewn.Module] = []
@@ -80,15 +86,17 @@ class Contexts:
             self.close()
             raise
         self.closed = False
-        self.idle = asyncio.Queue()
+        self.idle: asyncio.Queue[hewn.Module] = asyncio.Queue()
         for module in self.modules:
             self.idle.put_nowait(module)
         self.executor = concurrent.futures.ThreadPoolExecutor(options.contexts, thread_name_prefix="hewn")
 
-    async def run(self, function: Callable, *arguments: object) -> object:
-        """Calls function(module, *arguments) in a thread, with the module of the pool that becomes
-        idle next. If the waiting task is cancelled, the call continues, and the module becomes idle
-        when the call ends."""
+    async def run(self, function: Callable[..., Any], *arguments: object) -> object:
+        """Calls function(module, *arguments) in a thread, with the module of the pool that becomes idle next.
+
+        If the waiting task is cancelled, the call continues, and the module becomes idle when the
+        call ends.
+        """
         module = await self.idle.get()
         try:
             if self.closed:
@@ -126,8 +134,10 @@ class HewnModel(MLModel):
     _contexts: Contexts | None = None
 
     async def load(self) -> bool:
-        """Compiles the model if necessary, loads it and sets its inputs and outputs. Raises
-        MLServerError (422) with the reason on failure."""
+        """Compiles the model if necessary, loads it and sets its inputs and outputs.
+
+        Raises MLServerError (422) with the reason on failure.
+        """
         uri = await get_model_uri(self.settings, wellknown_filenames=[artifacts.LIBRARY, artifacts.MODEL])
         try:
             options = Options.of(self.settings.parameters.extra)
@@ -169,19 +179,19 @@ class HewnModel(MLModel):
             self.settings.platform = "hewn"
 
     def _batch(self) -> None:
-        """Replaces MLServer's batcher, if it is enabled, by one batcher per combination of shapes
-        and outputs.
+        """Replaces MLServer's batcher, if it is enabled, by one batcher per combination of shapes and outputs.
 
         MLServer's batcher concatenates all requests and uses the shape of the first one, so an
         invalid request makes all requests of a batch fail. Here, requests are checked before they
-        are batched."""
+        are batched.
+        """
         batched = self.__dict__.get(
             "predict"
         )  # the batcher replaces the method in the instance; otherwise batching is disabled
         if batched is None:
             return
         plain = types.SimpleNamespace(settings=self.settings, predict=functools.partial(type(self).predict, self))
-        batchers: OrderedDict[tuple, AdaptiveBatcher] = OrderedDict()
+        batchers: OrderedDict[tuple[Any, ...], AdaptiveBatcher] = OrderedDict()
 
         @functools.wraps(batched)
         async def predict(payload: InferenceRequest) -> InferenceResponse:
@@ -197,11 +207,13 @@ class HewnModel(MLModel):
             # would not respond to any request of the batch.
             return await asyncio.shield(asyncio.ensure_future(batcher.predict(payload)))
 
-        self.predict = predict
+        self.predict = predict  # type: ignore[method-assign] # the batcher calls the original method
 
-    def _checked(self, payload: InferenceRequest) -> tuple:
-        """Replaces the input data of a request by arrays. Returns the key of the request: requests
-        with equal keys can be batched."""
+    def _checked(self, payload: InferenceRequest) -> tuple[Any, ...]:
+        """Replaces the input data of a request by arrays.
+
+        Returns the key of the request: requests with equal keys can be batched.
+        """
         try:
             arrays = self._arrays(payload)
             asked = tensors.chosen([o.name for o in payload.outputs or ()], list(self._outputs))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts tensors between the Open Inference Protocol (V2) and NumPy and checks types and shapes.
+
 Does not depend on a server.
 
 See "Tensor Data" in
-https://github.com/kserve/open-inference-protocol/blob/main/specification/protocol/inference_rest.md."""
+https://github.com/kserve/open-inference-protocol/blob/main/specification/protocol/inference_rest.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import binascii
 import math
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+import hewn
 import numpy as np
 
 # Types of the protocol by NumPy name. No type for bfloat16 is supported by all servers, so it is
@@ -36,17 +40,21 @@ DATATYPES = {
 
 
 class Unservable(Exception):
-    """A tensor of the model can't be represented in the protocol, or can't be batched. Raised when
-    the model is loaded."""
+    """A tensor of the model can't be represented in the protocol, or can't be batched.
+
+    Raised when the model is loaded.
+    """
 
 
 class BadRequest(Exception):
     """A request does not match the model (client error). The message names the input or output."""
 
 
-def datatype_of(tensor: object, role: str) -> str:
-    """Returns the protocol's type for a hewn.Tensor; `role` is "input" or "output". Raises
-    Unservable if there is none."""
+def datatype_of(tensor: hewn.Tensor, role: str) -> str:
+    """Returns the protocol's type for a hewn.Tensor; `role` is "input" or "output".
+
+    Raises Unservable if there is none.
+    """
     if tensor.kind != "tensor":
         raise Unservable(
             f"{role} '{tensor.name}' is {tensor.kind} of {tensor.dtype}: the Open Inference Protocol only supports tensors"
@@ -57,16 +65,17 @@ def datatype_of(tensor: object, role: str) -> str:
     return datatype
 
 
-def shape_of(tensor: object) -> list[int]:
-    """Returns the shape of a hewn.Tensor for model metadata: dynamic dims, formulas and
-    data-dependent dims are -1."""
-    return [dim if isinstance(dim, int) else -1 for dim in tensor.shape]
+def shape_of(tensor: hewn.Tensor) -> list[int]:
+    """Returns the shape of a hewn.Tensor for model metadata: dynamic dims, formulas and data-dependent dims are -1."""
+    return [dim if isinstance(dim, int) else -1 for dim in tensor.shape or ()]
 
 
-def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
+def batch_dim(inputs: Sequence[hewn.Tensor], outputs: Sequence[hewn.Tensor]) -> str:
     """Returns the symbol along which requests are batched: the first dim of all inputs and outputs.
+
     No other dim may depend on it, not even by a formula, since its size would then depend on the
-    other requests of a batch. Raises Unservable if there is no such symbol."""
+    other requests of a batch. Raises Unservable if there is no such symbol.
+    """
     first = {t.shape[0] if t.shape else None for t in [*inputs, *outputs]}
     ranks_vary = any(t.cases for t in outputs)
     if len(first) != 1 or not isinstance(symbol := next(iter(first)), str) or ranks_vary:
@@ -76,7 +85,7 @@ def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
         )
     within = re.compile(rf"(?<![\w.]){re.escape(symbol)}(?![\w.])")
     for t in [*inputs, *outputs]:
-        for axis, dim in enumerate(t.shape[1:], 1):
+        for axis, dim in enumerate((t.shape or ())[1:], 1):
             if isinstance(dim, str) and within.search(dim):
                 raise Unservable(
                     f"max_batch_size: '{symbol}', the batch dim, is also in dim {axis} of '{t.name}', which is {dim}"
@@ -84,9 +93,11 @@ def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
     return symbol
 
 
-def _flat(data: object) -> Iterable:
-    """Yields the elements of nested lists in order. Not recursive, since a request may nest lists
-    deeper than Python's recursion limit."""
+def _flat(data: object) -> Iterable[Any]:
+    """Yields the elements of nested lists in order.
+
+    Not recursive, since a request may nest lists deeper than Python's recursion limit.
+    """
     stack = [iter((data,))]
     while stack:
         for item in stack[-1]:
@@ -99,8 +110,10 @@ def _flat(data: object) -> Iterable:
 
 
 def _texts(name: str, data: object, is_base64: bool) -> np.ndarray:
-    """Returns an array of str. Bytes that are not valid UTF-8 become surrogates, as hewn.Module
-    represents them."""
+    """Returns an array of str.
+
+    Bytes that are not valid UTF-8 become surrogates, as hewn.Module represents them.
+    """
     texts = []
     for item in _flat(data):
         if not isinstance(item, (str, bytes)):
@@ -120,8 +133,7 @@ def _texts(name: str, data: object, is_base64: bool) -> np.ndarray:
 
 
 def _natural(name: str, data: object) -> np.ndarray:
-    """Converts the data of a JSON request to int64, uint64, float64 or bool, or to objects if it
-    contains null."""
+    """Converts the data of a JSON request to int64, uint64, float64 or bool, or to objects if it contains null."""
     try:
         return np.asarray(data)
     except ValueError:
@@ -129,8 +141,10 @@ def _natural(name: str, data: object) -> np.ndarray:
 
 
 def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
-    """Converts data to `dtype`. Only the precision of floats may be lost; other inexact conversions
-    raise BadRequest."""
+    """Converts data to `dtype`.
+
+    Only the precision of floats may be lost; other inexact conversions raise BadRequest.
+    """
     array = _natural(name, data).ravel()
     if array.dtype == dtype:
         return array
@@ -169,16 +183,20 @@ def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
     return rounded
 
 
-def _expect_shape(tensor: object, shape: Sequence[int]) -> None:
+def _expect_shape(tensor: hewn.Tensor, shape: Sequence[int]) -> None:
     wanted = shape_of(tensor)
     fits = len(shape) == len(wanted) and all(w in (-1, d) for w, d in zip(wanted, shape))
     if not fits or any(not isinstance(d, int) or d < 0 for d in shape):
         raise BadRequest(f"input '{tensor.name}' has shape {list(shape)}, but the model expects {wanted}")
 
 
-def array_of(tensor: object, datatype: str, shape: Sequence[int], data: object, content_type: str | None) -> np.ndarray:
-    """Converts the data of a request for an input to an array for hewn.Module. `data` are flat or
-    nested lists, or arrays. Raises BadRequest, which names the input."""
+def array_of(
+    tensor: hewn.Tensor, datatype: str, shape: Sequence[int], data: object, content_type: str | None
+) -> np.ndarray:
+    """Converts the data of a request for an input to an array for hewn.Module.
+
+    `data` are flat or nested lists, or arrays. Raises BadRequest, which names the input.
+    """
     wanted = DATATYPES[tensor.dtype.name]
     if datatype != wanted:
         raise BadRequest(f"input '{tensor.name}' is {datatype}, but the model expects {wanted}")
@@ -202,10 +220,12 @@ def array_of(tensor: object, datatype: str, shape: Sequence[int], data: object, 
         raise BadRequest(f"input '{tensor.name}' has shape {list(shape)}, which is too large") from None
 
 
-def data_of(array: np.ndarray) -> tuple[list, str | None]:
-    """Returns a result as flat JSON data and its content type, which is "base64" if a string is not
-    valid UTF-8, otherwise None. Servers write NaN and infinities, which JSON does not have, as
-    null."""
+def data_of(array: np.ndarray) -> tuple[list[Any], str | None]:
+    """Returns a result as flat JSON data and its content type.
+
+    The type is "base64" if a string is not valid UTF-8, otherwise None. Servers write NaN and
+    infinities, which JSON does not have, as null.
+    """
     if array.dtype != object:
         wide = array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
         return wide.ravel().tolist(), None

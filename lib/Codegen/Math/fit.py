@@ -7,14 +7,21 @@ Chebyshev nodes. Coefficients are rounded to float32 one by one, from the lowest
 rounding, the remaining coefficients are fitted again, so that they compensate for it. Needs numpy.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 LONG = np.longdouble
 
+#: A function that is applied to each element of an array.
+Function = Callable[[np.ndarray], np.ndarray]
 
-def solve(basis, target, weight):
+
+def solve(basis: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Returns the weighted minimax coefficients for the columns of `basis`."""
     lawson = np.ones(len(target))
     best = (np.inf, None)
@@ -33,7 +40,10 @@ def solve(basis, target, weight):
     return best[1]
 
 
-def fit(name, function, weight, low, high, terms, nodes=2000):
+def fit(
+    name: str, function: Function, weight: Function, low: float, high: float, terms: int, nodes: int = 2000
+) -> None:
+    """Prints the coefficients of the polynomial that approximates `function` on [low, high]."""
     angle = (np.arange(nodes) + 0.5) * np.pi / nodes
     t = ((low + high) / 2 + (high - low) / 2 * np.cos(angle)).astype(LONG)
     target, weights = function(t), weight(t)
@@ -46,31 +56,34 @@ def fit(name, function, weight, low, high, terms, nodes=2000):
     print(f"{name:6} {float(error):.1e}  " + ", ".join(f"{c:.9g}" for c in done))
 
 
-def series(coefficient, terms=24):
+def series(coefficient: Callable[[int], Any], terms: int = 24) -> Function:
+    """Returns the power series with these coefficients."""
     return lambda t: sum((LONG(coefficient(i)) * t**i for i in range(terms)), 0 * t)
 
 
-def root(function):
+def root(function: Function) -> Function:
     """Returns the weight s * sqrt(s) / f(sqrt(s)), for the relative error of f(x) = x + x s q(s), s = x^2."""
     return lambda s: s * np.sqrt(s) / function(np.sqrt(s))
 
 
-def odd(function, start):
+def odd(function: Function, start: Function) -> Function:
     """Returns q(s) for f(x) = x + x s q(s), s = x^2. `start` computes it near 0."""
     return lambda s: np.where(s < 1e-4, start(s), (function(np.sqrt(s)) / np.sqrt(s) - 1) / s)
 
 
-def log_rest(f):
+def log_rest(f: np.ndarray) -> np.ndarray:
+    """Returns q(f) for log(1 + f) = f - f^2 / 2 + f^3 q(f)."""
     near = series(lambda i: LONG(-1) ** i / (i + 3))(f)
     return np.where(np.abs(f) < 0.05, near, (np.log1p(f) - f + f * f / 2) / f**3)
 
 
-def log1p_rest(t):
+def log1p_rest(t: np.ndarray) -> np.ndarray:
+    """Returns q(t) for log1p(t) = t + t^2 q(t)."""
     near = series(lambda i: LONG(-1) ** (i + 1) / (i + 2), 40)(t)
     return np.where(t < 0.05, near, (np.log1p(t) / t - 1) / t)
 
 
-def table(function, places, step, terms):
+def table(function: Function, places: int, step: float, terms: int) -> None:
     """Prints the tables of an odd function that converges to 1 (Saturating.cpp), a row per coefficient.
 
     A column has the coefficients of a polynomial in the distance d to one multiple of `step`.
@@ -95,7 +108,8 @@ def table(function, places, step, terms):
         print(f"{function.__name__} {step} d^{power}  " + ", ".join(f"{row[power]:.9g}" for row in rows))
 
 
-def main():
+def main() -> None:
+    """Prints the coefficients of all functions."""
     eighth, quarter = math.tan(math.pi / 8) ** 2 * 1.0001, (math.pi / 4 * 1.0001) ** 2
     fit("sin", series(lambda i: (-1) ** (i + 1) / math.factorial(2 * i + 3)), root(np.sin), 1e-12, quarter, 3)
     fit(

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of other engines, for programs that use them: `hewn.compat.onnxruntime` has
-onnxruntime's."""
+"""Interfaces of other engines, for programs that use them: `hewn.compat.onnxruntime` has onnxruntime's."""

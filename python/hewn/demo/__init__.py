@@ -12,7 +12,8 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def _drawn(image: np.ndarray) -> list[str]:
     return ["".join(_SHADES[pixel] * 2 for pixel in row) for row in shades]
 
 
-def _microseconds(run) -> float:
+def _microseconds(run: Callable[[], object]) -> float:
     """Returns the least time of a call in 0.2 seconds."""
     least, end = float("inf"), time.perf_counter() + 0.2
     while time.perf_counter() < end:
@@ -44,9 +45,11 @@ def _microseconds(run) -> float:
     return least * 1e6
 
 
-def _onnxruntime(feeds: dict) -> tuple[str, float, np.ndarray] | None:
-    """Returns the version of onnxruntime, its time for a run in microseconds and its result, or
-    None if onnxruntime is not installed."""
+def _onnxruntime(feeds: dict[str, Any]) -> tuple[str, float, np.ndarray] | None:
+    """Returns the version of onnxruntime, its time for a run in microseconds and its result.
+
+    Returns None if onnxruntime is not installed.
+    """
     try:
         import onnx
         import onnxruntime

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backend for torch.compile(model, backend="hewn"), for inference. Imports torch. hewn does not
-import this package: torch does, by the entry point, or a program that passes `hewn.dynamo.backend`
-to torch.compile."""
+"""Backend for torch.compile(model, backend="hewn"), for inference.
+
+Imports torch. hewn does not import this package: torch does, by the entry point, or a program that
+passes `hewn.dynamo.backend` to torch.compile.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import collections
 import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..frontends import is_there
 
@@ -38,7 +41,7 @@ class FallbackWarning(UserWarning):
 # Counts of this process: graphs from dynamo ("graphs"), compiled modules ("compiled"), graphs
 # processed by AOTAutograd ("functionalized"), graphs and runs that fell back to eager PyTorch
 # ("fallbacks").
-counts: collections.Counter = collections.Counter()
+counts: collections.Counter[str] = collections.Counter()
 
 _OWN = {"parameters": "freeze", "fallback": True}
 _PASSED_ON = {
@@ -69,10 +72,11 @@ def _expect_options(options: Mapping[str, object], mode: str | None) -> None:
 class _Compiler:
     """Compiles a graph, or falls back to eager PyTorch."""
 
-    def __init__(self, eager: Callable, options: Mapping[str, object]) -> None:
-        self._eager, self._options, self._told = eager, {**_OWN, **options}, set()
+    def __init__(self, eager: Callable[..., Any], options: Mapping[str, object]) -> None:
+        self._eager, self._options = eager, {**_OWN, **options}
+        self._told: set[str] = set()
 
-    def fall_back(self, reason: str) -> Callable:
+    def fall_back(self, reason: str) -> Callable[..., Any]:
         counts["fallbacks"] += 1
         if not self._options["fallback"]:
             raise RuntimeError(f"hewn cannot compile this graph: {reason}")
@@ -88,9 +92,11 @@ class _Compiler:
         passed_on = {name: value for name, value in self._options.items() if name in _PASSED_ON}
         return hewn.compile(model, **{"threads": torch.get_num_threads(), **passed_on})
 
-    def graph(self, made: Exported, static: Sequence[int], arguments: Sequence[object] | None) -> Callable:
-        """Returns the graph as a callable. Compiles it now if its arguments are known, else in the
-        first call."""
+    def graph(self, made: Exported, static: Sequence[int], arguments: Sequence[object] | None) -> Callable[..., Any]:
+        """Returns the graph as a callable.
+
+        Compiles it now if its arguments are known, else in the first call.
+        """
         lift = self._options["parameters"] == "lift"
         graph = Graph(made, () if lift else static, self._module, lambda reason, given: self.fall_back(reason)(*given))
         if arguments is not None:
@@ -109,12 +115,17 @@ def _trains(example_inputs: Sequence[object]) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def _functionalized(graph_module: torch.fx.GraphModule, example_inputs: Sequence[object], options: Mapping) -> Callable:
-    """Compiles the graph through AOTAutograd, which removes writes and aliases before the export,
-    and restores them in the returned callable."""
+def _functionalized(
+    graph_module: torch.fx.GraphModule, example_inputs: Sequence[object], options: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """Compiles the graph through AOTAutograd.
+
+    AOTAutograd removes writes and aliases before the export, and restores them in the returned
+    callable.
+    """
     counts["functionalized"] += 1
 
-    def compile(aten: torch.fx.GraphModule, inputs: Sequence[object]) -> Callable:
+    def compile(aten: torch.fx.GraphModule, inputs: Sequence[object]) -> Callable[..., Any]:
         compiler = _Compiler(aten, options)
         # Parameters that the graph writes to are not compiled as constants.
         found = TracingContext.get().fw_metadata
@@ -124,7 +135,10 @@ def _functionalized(graph_module: torch.fx.GraphModule, example_inputs: Sequence
         except (Unsupported, hewn.CompileError) as problem:
             return compiler.fall_back(str(problem))
 
-    return aot_autograd(fw_compiler=compile, inference_compiler=compile)(graph_module, example_inputs)
+    compiled: Callable[..., Any] = aot_autograd(fw_compiler=compile, inference_compiler=compile)(
+        graph_module, example_inputs
+    )
+    return compiled
 
 
 def backend(
@@ -134,9 +148,11 @@ def backend(
     options: Mapping[str, object] | None = None,
     mode: str | None = None,
     name: str | None = None,
-) -> Callable:
-    """Called by torch.compile for each captured graph. Returns a function that runs the graph's
-    compiled code, or the original graph with a FallbackWarning that has the reason.
+) -> Callable[..., Any]:
+    """Called by torch.compile for each captured graph.
+
+    Returns a function that runs the graph's compiled code, or the original graph with a
+    FallbackWarning that has the reason.
 
     `options` of torch.compile: the options of hewn.compile that do not name a file of one model
     (threads, by default the number of torch's threads; target, precision, quantize, optimize,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports a graph captured by dynamo to ONNX, by torch.export and torch.onnx.export. Parameters are
-inputs of the model like all arguments of the graph, so that the export reads no weights; `running`
-converts them to constants."""
+"""Exports a graph captured by dynamo to ONNX, by torch.export and torch.onnx.export.
+
+Parameters are inputs of the model like all arguments of the graph, so that the export reads no
+weights; `running` converts them to constants.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import onnx
 import torch
@@ -31,14 +34,15 @@ class Unsupported(Exception):
 
 
 class NeedsFunctionalization(Exception):
-    """Raised for a graph that writes to its arguments or returns aliases of them. AOTAutograd has
-    to remove these writes and aliases before the export."""
+    """Raised for a graph that writes to its arguments or returns aliases of them.
+
+    AOTAutograd has to remove these writes and aliases before the export.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """A result of a graph: the ONNX model's output `name`, converted to `kind`, or a constant if
-    `name` is None."""
+    """A result of a graph: the ONNX model's output `name`, converted to `kind`, or a constant if `name` is None."""
 
     name: str | None
     kind: type = torch.Tensor
@@ -85,8 +89,10 @@ def expect_plain(value: object) -> None:
 
 
 def _stand_in(value: object) -> object:
-    """Returns a stand-in for an argument, with which the graph is traced and whose elements are
-    never read. Replaces inference tensors and AOTAutograd's fake tensors by plain ones."""
+    """Returns a stand-in for an argument, with which the graph is traced and whose elements are never read.
+
+    Replaces inference tensors and AOTAutograd's fake tensors by plain ones.
+    """
     if not isinstance(value, torch.Tensor):
         return _number(value)
     if isinstance(value, FakeTensor) or value.is_inference():
@@ -96,8 +102,10 @@ def _stand_in(value: object) -> object:
 
 
 def _open_dims(value: object) -> object:
-    """Returns torch.export's specification of dims that are dynamic in dynamo; the export
-    determines if they stay dynamic."""
+    """Returns torch.export's specification of dims that are dynamic in dynamo.
+
+    The export determines if they stay dynamic.
+    """
     if isinstance(value, torch.SymInt):
         return torch.export.Dim.AUTO
     if not isinstance(value, torch.Tensor):
@@ -106,11 +114,15 @@ def _open_dims(value: object) -> object:
 
 
 def with_sizes_of_tensors(graph_module: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int]]:
-    """Removes int arguments that are sizes of tensor arguments; the graph reads the sizes of the
-    tensors instead. Also returns the indices of the remaining arguments."""
+    """Removes int arguments that are sizes of tensor arguments; the graph reads the sizes of the tensors instead.
+
+    Also returns the indices of the remaining arguments.
+    """
     module = torch.fx.GraphModule(graph_module, copy.deepcopy(graph_module.graph))
     placeholders = list(module.graph.find_nodes(op="placeholder"))
-    last, left, found = placeholders[-1] if placeholders else None, [], {}
+    last: Any = placeholders[-1] if placeholders else None
+    left: list[int] = []
+    found: dict[Any, tuple[Any, int]] = {}
     for node in placeholders:
         value = example_value(node)
         for d, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
@@ -132,8 +144,7 @@ def with_sizes_of_tensors(graph_module: torch.fx.GraphModule) -> tuple[torch.fx.
 
 
 def _expect_no_aliases(graph_module: torch.fx.GraphModule) -> None:
-    """Raises NeedsFunctionalization if a result shares memory with an argument or with another
-    result."""
+    """Raises NeedsFunctionalization if a result shares memory with an argument or with another result."""
 
     def storages(nodes: Sequence[object]) -> Iterator[int]:
         for node in nodes:
@@ -160,9 +171,11 @@ KINDS = {TensorArgument: torch.Tensor, SymIntArgument: int, SymFloatArgument: fl
 
 
 def exported(graph_module: torch.fx.GraphModule, *, functional: bool) -> Exported:
-    """Exports a graph. `functional`: AOTAutograd has already removed writes and aliases. Raises
-    NeedsFunctionalization if it has to, and Unsupported with the exporter's message if the export
-    fails."""
+    """Exports a graph.
+
+    `functional`: AOTAutograd has already removed writes and aliases. Raises NeedsFunctionalization
+    if it has to, and Unsupported with the exporter's message if the export fails.
+    """
     for node in graph_module.graph.find_nodes(op="placeholder"):
         expect_plain(example_value(node))
     if not functional:
@@ -189,7 +202,7 @@ def exported(graph_module: torch.fx.GraphModule, *, functional: bool) -> Exporte
     return _with_names(onnx_program, signature, left)
 
 
-def _with_names(onnx_program: torch.onnx.ONNXProgram, signature: object, positions: list[int]) -> Exported:
+def _with_names(onnx_program: torch.onnx.ONNXProgram, signature: Any, positions: list[int]) -> Exported:
     graph = onnx_program.model.graph
     specs = [(p, s) for p, s in zip(positions, signature.input_specs[-len(positions) :] if positions else [])]
     taken = [position for position, spec in specs if not isinstance(spec.arg, ConstantArgument)]
@@ -200,7 +213,7 @@ def _with_names(onnx_program: torch.onnx.ONNXProgram, signature: object, positio
         value.name = f"argument_{position}"
         inputs[value.name] = position
     outputs, values = [], list(graph.outputs)
-    named = {}
+    named: dict[str, list[int]] = {}
     for spec in signature.output_specs:
         if isinstance(spec.arg, ConstantArgument):
             outputs.append(Output(None, constant=spec.arg.value))

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import onnx
 import torch
@@ -28,8 +29,10 @@ DIRECT = (torch.float32, torch.float16, torch.float64, torch.int64, torch.int32,
 
 
 def frozen(model: onnx.ModelProto, weights: dict[str, torch.Tensor], folder: pathlib.Path) -> str:
-    """Writes the model with some inputs as constants, whose data are in a second file. Returns the
-    path."""
+    """Writes the model with some inputs as constants, whose data are in a second file.
+
+    Returns the path.
+    """
     made = onnx.ModelProto()
     made.CopyFrom(model)
     types = {value.name: value.type.tensor_type.elem_type for value in made.graph.input}
@@ -52,10 +55,12 @@ def frozen(model: onnx.ModelProto, weights: dict[str, torch.Tensor], folder: pat
 
 
 class Frozen:
-    """A module with constant parameters, and the state that identifies them: the same tensors, at
-    the same addresses, not written since."""
+    """A module with constant parameters, and the state that identifies them.
 
-    def __init__(self, module: hewn.Module, state: tuple, parameters: Sequence[torch.Tensor]) -> None:
+    Parameters are equal if they are the same tensors, at the same addresses, not written since.
+    """
+
+    def __init__(self, module: hewn.Module, state: tuple[Any, ...], parameters: Sequence[torch.Tensor]) -> None:
         self.module, self.state, self.alive = module, state, True
         self._watched = [weakref.ref(parameter, self._end) for parameter in parameters]
 
@@ -63,24 +68,25 @@ class Frozen:
         self.alive = False  # a parameter was freed, and a new tensor may get the same id
 
 
-def state_of(parameters: Sequence[torch.Tensor]) -> tuple:
-    """Returns the identities, addresses and versions of parameters. torch increments the version in
-    each write."""
+def state_of(parameters: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    """Returns the identities, addresses and versions of parameters. torch increments the version in each write."""
     counted = tuple(-1 if p.is_inference() else p._version for p in parameters)
     return tuple(map(id, parameters)), tuple(p.data_ptr() for p in parameters), counted
 
 
 class Graph:
-    """A callable that replaces a graph of dynamo. `static` are the indices of arguments that are
-    parameters and buffers; `compile` compiles a model to a module; `refused` computes the result if
-    a run fails, and gets the reason."""
+    """A callable that replaces a graph of dynamo.
+
+    `static` are the indices of arguments that are parameters and buffers; `compile` compiles a
+    model to a module; `refused` computes the result if a run fails, and gets the reason.
+    """
 
     def __init__(
         self,
         exported: Exported,
         static: Sequence[int],
         compile: Callable[[object], hewn.Module],
-        refused: Callable[[str, Sequence[object]], object],
+        refused: Callable[[str, Sequence[object]], tuple[Any, ...]],
     ) -> None:
         self._exported, self._static, self._compile, self._refused = exported, list(static), compile, refused
         self._names = {position: name for name, position in exported.inputs.items()}
@@ -126,7 +132,8 @@ class Graph:
         self._lifted = self._compile(self._exported.model.SerializeToString())
         return self._lifted
 
-    def __call__(self, *arguments: object) -> tuple:
+    def __call__(self, *arguments: object) -> tuple[Any, ...]:
+        """Runs the graph on tensors, symbolic sizes and constants, and returns its results."""
         try:
             module = self._module_for(arguments)
             feeds = {t.name: _array(arguments[self._exported.inputs[t.name]]) for t in module.inputs}

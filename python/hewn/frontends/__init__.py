@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frontends: the types of models that hewn accepts in addition to ONNX, and their converters to
-ONNX."""
+"""Frontends: the types of models that hewn accepts in addition to ONNX, and their converters to ONNX."""
 
 from __future__ import annotations
 
@@ -13,14 +12,18 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .._conversion import ConversionError
 
 
 @dataclasses.dataclass(frozen=True)
 class Frontend:
-    """A type of model. An object belongs to it if the full name of its type or a base is in
-    `classes`, or if it is callable and its example inputs come from the package `calls_with`."""
+    """A type of model.
+
+    An object belongs to it if the full name of its type or a base is in `classes`, or if it is
+    callable and its example inputs come from the package `calls_with`.
+    """
 
     kind: str
     classes: frozenset[str]
@@ -131,9 +134,11 @@ def expect_packages(frontend: Frontend) -> None:
 
 @contextlib.contextmanager
 def as_onnx(model: object, example_inputs: object = None, dynamic_shapes: object = None) -> Iterator[object]:
-    """Yields the model as ONNX: unchanged if it already is, else converted to a file or a
-    ModelProto. A file exists until the context exits. Raises TypeError for other objects,
-    ModuleNotFoundError if a converter is not installed, and ConversionError if it fails."""
+    """Yields the model as ONNX: unchanged if it already is, else converted to a file or a ModelProto.
+
+    A file exists until the context exits. Raises TypeError for other objects, ModuleNotFoundError
+    if a converter is not installed, and ConversionError if it fails.
+    """
     is_onnx = isinstance(model, str | os.PathLike | bytes | bytearray | memoryview)
     frontend = None if is_onnx else frontend_of(model, example_inputs)
     if frontend is None:
@@ -150,9 +155,8 @@ def as_onnx(model: object, example_inputs: object = None, dynamic_shapes: object
         yield converter.convert(model, folder, example_inputs, dynamic_shapes)
 
 
-def positional(example_inputs: object) -> tuple:
-    """Returns example inputs as positional arguments; an object that is not a tuple or list is the
-    only argument."""
+def positional(example_inputs: object) -> tuple[Any, ...]:
+    """Returns example inputs as positional arguments; an object that is not a tuple or list is the only argument."""
     return tuple(example_inputs) if isinstance(example_inputs, list | tuple) else (example_inputs,)
 
 
@@ -160,8 +164,7 @@ _LONGEST_REASON = 1500  # some converters append the whole graph
 
 
 def failed(what: str, problem: BaseException, advice: str) -> ConversionError:
-    """Returns the error with the converter's name and message (without terminal colors), and
-    advice."""
+    """Returns the error with the converter's name and message (without terminal colors), and advice."""
     reason = re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).strip()
     if len(reason) > _LONGEST_REASON:
         more = len(reason) - _LONGEST_REASON
@@ -170,5 +173,6 @@ def failed(what: str, problem: BaseException, advice: str) -> ConversionError:
 
 
 def expect_nothing_dynamic(kind: str, dynamic_shapes: object, instead: str) -> None:
+    """Raises TypeError if `dynamic_shapes` is given for another framework than torch."""
     if dynamic_shapes is not None:
         raise TypeError(f"dynamic_shapes is only supported for torch; for {kind}, {instead}")

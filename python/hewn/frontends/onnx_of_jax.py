@@ -16,8 +16,11 @@ ADVICE = (
 
 
 def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> object:
-    """Converts a function. Example inputs are arrays, jax.ShapeDtypeStructs, or shapes; a dim of a
-    shape can be a name: ("batch", 28, 28)."""
+    """Converts a function.
+
+    Example inputs are arrays, jax.ShapeDtypeStructs, or shapes; a dim of a shape can be a name:
+    ("batch", 28, 28).
+    """
     expect_nothing_dynamic("jax", dynamic_shapes, 'use names for dynamic dims in example_inputs: [("batch", 28, 28)]')
     if example_inputs is None or isinstance(example_inputs, Mapping):
         raise TypeError(

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts Keras models by Model.export(format="onnx"), which uses tf2onnx or, with the torch
-backend, torch.onnx.export."""
+"""Converts Keras models by Model.export(format="onnx").
+
+Keras uses tf2onnx or, with the torch backend, torch.onnx.export.
+"""
 
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 from . import expect_nothing_dynamic, failed, positional
 
@@ -14,9 +17,11 @@ ADVICE = (
 )
 
 
-def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> str:
-    """Converts a model. Example inputs are only necessary for a model that was never called or
-    built."""
+def convert(model: Any, folder: str, example_inputs: object, dynamic_shapes: object) -> str:
+    """Converts a model.
+
+    Example inputs are only necessary for a model that was never called or built.
+    """
     expect_nothing_dynamic("Keras", dynamic_shapes, "use None for dynamic dims in its inputs")
     path = pathlib.Path(folder) / "model.onnx"
     try:

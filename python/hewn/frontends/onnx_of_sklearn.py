@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
@@ -16,10 +18,12 @@ ADVICE = (
 
 
 def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> object:
-    """Converts a fitted estimator. `example_inputs` is a table like the one passed to `fit`; by
-    default, the input has rows of float32 features. The number of rows is dynamic. A classifier
-    returns labels and an array of probabilities, with a column for each class in the order of
-    `classes_`."""
+    """Converts a fitted estimator.
+
+    `example_inputs` is a table like the one passed to `fit`; by default, the input has rows of
+    float32 features. The number of rows is dynamic. A classifier returns labels and an array of
+    probabilities, with a column for each class in the order of `classes_`.
+    """
     expect_nothing_dynamic("scikit-learn", dynamic_shapes, "the number of rows is always dynamic")
     if example_inputs is None:
         width = getattr(model, "n_features_in_", None)
@@ -27,7 +31,7 @@ def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: 
             raise TypeError(
                 "the number of features of this estimator is unknown (is it fitted?): pass example_inputs=X"
             )
-        given = {"initial_types": [("X", FloatTensorType([None, int(width)]))]}
+        given: dict[str, Any] = {"initial_types": [("X", FloatTensorType([None, int(width)]))]}
     else:
         (table,) = positional(example_inputs)
         given = {"X": table[:1] if isinstance(table, np.ndarray) else table}

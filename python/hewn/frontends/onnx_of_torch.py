@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import torch
 
@@ -21,8 +22,10 @@ ADVICE = (
 
 @contextlib.contextmanager
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Sets the module to inference mode (no dropout, fixed statistics of norms). Restores the mode
-    of each submodule afterwards."""
+    """Sets the module to inference mode (no dropout, fixed statistics of norms).
+
+    Restores the mode of each submodule afterwards.
+    """
     training = [submodule for submodule in module.modules() if submodule.training]
     for submodule in training:
         submodule.training = False
@@ -36,21 +39,19 @@ def evaluating(module: torch.nn.Module) -> Iterator[None]:
 class Function(torch.nn.Module):
     """Wraps a function as a module."""
 
-    def __init__(self, function) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.forward = function
 
 
 def written(program: torch.onnx.ONNXProgram, path: pathlib.Path) -> str:
-    """Writes the exported ONNX program to a file, and its weights to a second file in the same
-    folder."""
+    """Writes the exported ONNX program to a file, and its weights to a second file in the same folder."""
     program.save(path, external_data=True)
     return str(path)
 
 
 def quietly_exported(*args: object, **options: object) -> torch.onnx.ONNXProgram:
-    """Calls torch.onnx.export without progress output and without warnings about torch
-    internals."""
+    """Calls torch.onnx.export without progress output and without warnings about torch internals."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
@@ -70,9 +71,12 @@ def _expect_state_kept(program: torch.export.ExportedProgram) -> None:
 
 
 def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> str:
-    """Converts a module or function with example inputs (a tuple of arguments, a dict by name, or a
-    single argument), or an exported program."""
+    """Converts a module or function with example inputs, or an exported program.
+
+    The example inputs are a tuple of arguments, a dict by name, or a single argument.
+    """
     path = pathlib.Path(folder) / "model.onnx"
+    mode: contextlib.AbstractContextManager[None]
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None:
             raise TypeError(
@@ -89,7 +93,10 @@ def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: 
         exported = exported if isinstance(exported, torch.nn.Module) else Function(exported)
         named = isinstance(example_inputs, Mapping)
         args = () if named else positional(example_inputs)
-        options = {"kwargs": dict(example_inputs) if named else None, "dynamic_shapes": dynamic_shapes}
+        options = {
+            "kwargs": dict(example_inputs) if isinstance(example_inputs, Mapping) else None,
+            "dynamic_shapes": dynamic_shapes,
+        }
         mode = evaluating(exported)
     try:
         with torch.no_grad(), mode:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wraps a model of transformers as a torch.nn.Module with positional tensors as arguments and
-results, for torch's exporter."""
+"""Wraps a model of transformers as a torch.nn.Module for torch's exporter.
+
+The arguments and results of the module are positional tensors.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+from typing import Any
 
 import torch
 import transformers
@@ -19,9 +22,11 @@ class UnsupportedModel(TypeError):
 
 @dataclasses.dataclass
 class Interface:
-    """Inputs and outputs of the exported model, in order. `layers` is the number of layers of the
-    cache, or 0. `counts_positions`: if positions are not given, the model uses consecutive
-    positions, independent of tokens and mask."""
+    """Inputs and outputs of the exported model, in order.
+
+    `layers` is the number of layers of the cache, or 0. `counts_positions`: if positions are not
+    given, the model uses consecutive positions, independent of tokens and mask.
+    """
 
     inputs: list[str]
     outputs: list[str]
@@ -37,11 +42,14 @@ class Interface:
 
 
 class Flat(torch.nn.Module):
+    """A model with positional tensors as arguments and results."""
+
     def __init__(self, model: transformers.PreTrainedModel, interface: Interface) -> None:
         super().__init__()
         self.model, self.interface = model, interface
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Runs the model on tensors in the order of the interface."""
         given = self.interface.given
         arguments = dict(zip(given, tensors))
         if self.interface.layers:
@@ -74,8 +82,10 @@ def _expect_text(model: transformers.PreTrainedModel) -> None:
 
 
 def _counts_positions(model: transformers.PreTrainedModel) -> bool:
-    """Runs the model on a row that begins with padding. Returns True if its default positions are
-    0, 1, 2, ..."""
+    """Runs the model on a row that begins with padding.
+
+    Returns True if its default positions are 0, 1, 2, ...
+    """
     tokens = torch.arange(1, 1 + LENGTH).expand(BATCH, LENGTH).remainder(model.config.vocab_size).contiguous()
     mask = torch.ones((BATCH, LENGTH), dtype=torch.int64)
     mask[0, 0] = 0
@@ -87,7 +97,7 @@ def _counts_positions(model: transformers.PreTrainedModel) -> bool:
             position_ids=torch.arange(LENGTH).expand(BATCH, LENGTH),
             return_dict=True,
         ).logits
-    return torch.allclose(own, counted, equal_nan=True)
+    return bool(torch.allclose(own, counted, equal_nan=True))
 
 
 def generates(model: transformers.PreTrainedModel) -> bool:
@@ -96,12 +106,11 @@ def generates(model: transformers.PreTrainedModel) -> bool:
 
 
 def _cache_of(model: transformers.PreTrainedModel) -> list[torch.Tensor]:
-    """Runs the model on some tokens and returns their keys and values, whose dims depend on the
-    model."""
+    """Runs the model on some tokens and returns their keys and values, whose dims depend on the model."""
     tokens = torch.zeros((BATCH, PAST), dtype=torch.int64)
     with torch.no_grad():
         cache = model(input_ids=tokens, use_cache=True, return_dict=True).past_key_values
-    layers = getattr(cache, "layers", None)
+    layers: Any = getattr(cache, "layers", None)
     plain = layers and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
     if not plain:
         kinds = sorted({type(layer).__name__ for layer in layers or [cache]})
@@ -112,8 +121,10 @@ def _cache_of(model: transformers.PreTrainedModel) -> list[torch.Tensor]:
 
 
 def interface_of(model: transformers.PreTrainedModel) -> Interface:
-    """Returns the interface: tokens, their mask, and the other supported arguments of the model's
-    forward. Raises UnsupportedModel for other models."""
+    """Returns the interface: tokens, their mask, and the other supported arguments of the model's forward.
+
+    Raises UnsupportedModel for other models.
+    """
     _expect_text(model)
     parameters = inspect.signature(model.forward).parameters
     auto = torch.export.Dim.DYNAMIC

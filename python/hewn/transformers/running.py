@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 import transformers
@@ -25,18 +27,25 @@ class Compiled:
 
     hewn_module: hewn.Module
     hewn_interface: Interface
+    # Attributes of the model's own class.
+    config: Any
+    _hewn_output: Callable[..., Any]
 
     @property
     def device(self) -> torch.device:
+        """The device of the model, always the CPU."""
         return torch.device("cpu")
 
     @property
     def dtype(self) -> torch.dtype:
+        """The type of the model's logits."""
         return self.config.dtype or torch.float32
 
-    def to(self, *args: object, **options: object):
-        """Returns the compiled model itself, which cannot be moved or converted. Raises ValueError
-        if a device other than the CPU or another type is requested."""
+    def to(self, *args: object, **options: object) -> Compiled:
+        """Returns the compiled model itself, which cannot be moved or converted.
+
+        Raises ValueError if a device other than the CPU or another type is requested.
+        """
         device, dtype, *_ = torch._C._nn._parse_to(*args, **options)
         if device is not None and device.type != "cpu":
             raise ValueError(f"a compiled model is on the CPU and cannot be moved to {device}")
@@ -44,17 +53,20 @@ class Compiled:
             raise ValueError(f"a compiled model cannot be converted from {self.dtype}; load it with dtype={dtype}")
         return self
 
-    def train(self, mode: bool = True):
+    def train(self, mode: bool = True) -> Compiled:
+        """Raises ValueError in training mode, and otherwise returns the model."""
         if mode:
             raise ValueError("a compiled model cannot be trained")
-        return super().train(False)
+        model: Compiled = super().train(False)  # type: ignore[misc] # torch.nn.Module is the next base class
+        return model
 
-    def save_pretrained(self, *args: object, **options: object):
+    def save_pretrained(self, *args: object, **options: object) -> NoReturn:
+        """Raises NotImplementedError, because a compiled model has no torch weights."""
         raise NotImplementedError(
             "a compiled model has no torch weights to save; use hewn.transformers.compiled(model, output='libmodel.so') to keep the library"
         )
 
-    def _hewn_forward(self, given: dict):
+    def _hewn_forward(self, given: dict[str, Any]) -> Any:
         """Implements the model's forward."""
         interface, name = self.hewn_interface, type(self).__name__
         input_ids = given.pop("input_ids", None)
@@ -87,9 +99,8 @@ class Compiled:
         result = self._hewn_output(**found)
         return result if return_dict in (None, True) else result.to_tuple()
 
-    def _hewn_complete(self, feeds: dict, length: int) -> None:
-        """Adds default values to `feeds` for inputs, such as the attention mask, that the caller
-        did not pass."""
+    def _hewn_complete(self, feeds: dict[str, Any], length: int) -> None:
+        """Adds default values to `feeds` for inputs, such as the attention mask, that the caller did not pass."""
         tokens = feeds["input_ids"]
         batch, new = tokens.shape
         for key in self.hewn_interface.given:
@@ -127,9 +138,10 @@ class Compiled:
                 ]
         return tensors
 
-    def _hewn_kept(self, found: dict, cache: transformers.DynamicCache | None, use_cache: bool | None) -> dict:
-        """Returns the cache with the computed keys and values, which include those of preceding
-        tokens."""
+    def _hewn_kept(
+        self, found: dict[str, Any], cache: transformers.DynamicCache | None, use_cache: bool | None
+    ) -> dict[str, Any]:
+        """Returns the cache with the computed keys and values, which include those of preceding tokens."""
         if use_cache is False or (use_cache is None and cache is None and not self.config.use_cache):
             return {}
         made = transformers.DynamicCache() if cache is None else cache
@@ -142,12 +154,14 @@ class Compiled:
         return {"past_key_values": made}
 
 
-def compiled(model: transformers.PreTrainedModel, **options: object):
-    """Compiles a model of transformers. Returns an object of its class, with its config and
-    generation config, whose forward runs a library. Does not change the given model. Options are
-    those of hewn.compile: threads, target, precision, quantize, output, cache_dir, ... Raises
-    UnsupportedModel for models whose input is not tokens, that have an encoder and a decoder, or
-    that cache other data than keys and values."""
+def compiled(model: transformers.PreTrainedModel, **options: object) -> Any:
+    """Compiles a model of transformers.
+
+    Returns an object of its class, with its config and generation config, whose forward runs a
+    library. Does not change the given model. Options are those of hewn.compile: threads, target,
+    precision, quantize, output, cache_dir, ... Raises UnsupportedModel for models whose input is
+    not tokens, that have an encoder and a decoder, or that cache other data than keys and values.
+    """
     if isinstance(model, Compiled) or not isinstance(model, transformers.PreTrainedModel):
         raise TypeError(f"model must be a model of transformers, got {type(model).__name__}")
     with evaluating(model):
@@ -174,16 +188,18 @@ def compiled(model: transformers.PreTrainedModel, **options: object):
     return made.eval()
 
 
-def _without_modules(self, config: transformers.PretrainedConfig) -> None:
+def _without_modules(self: Any, config: transformers.PretrainedConfig) -> None:
     transformers.PreTrainedModel.__init__(self, config)
 
 
-def _forward_of(kind: type):
-    """Returns a forward with the signature of the class's forward, from which `generate` derives
-    the arguments to pass."""
+def _forward_of(kind: Any) -> Callable[..., Any]:
+    """Returns a forward with the signature of the class's forward.
+
+    `generate` derives the arguments to pass from the signature.
+    """
     signature = inspect.signature(kind.forward)
 
-    def forward(self, *args: object, **options: object):
+    def forward(self: Any, *args: object, **options: object) -> Any:
         given = dict(signature.bind(self, *args, **options).arguments)
         for parameter in signature.parameters.values():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -191,5 +207,6 @@ def _forward_of(kind: type):
         given.pop("self")
         return self._hewn_forward(given)
 
-    forward.__signature__, forward.__doc__ = signature, kind.forward.__doc__
+    forward.__doc__ = kind.forward.__doc__
+    forward.__signature__ = signature  # type: ignore[attr-defined] # inspect.signature reads it
     return forward

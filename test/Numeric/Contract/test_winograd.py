@@ -2,6 +2,7 @@
 """Winograd 3x3 convolutions, compared with sums in double precision."""
 
 import os
+import pathlib
 import re
 import subprocess
 
@@ -146,7 +147,7 @@ def test_is_chosen(tmp_path, precision, tile):
     for number, case in enumerate(CASES):
         model, _, _ = conv_model(case, False)
         onnx.save(model, tmp_path / "model.onnx")
-        tool = os.path.join(os.environ["HEWN_TOOLS"], "hewn")
+        tool = pathlib.Path(os.environ["HEWN_TOOLS"], "hewn")
         command = [tool, "compile", "model.onnx", "--target=x86-64-v4", "--emit=kernels", "-o", "kernels.mlir"]
         subprocess.run([*command, f"--float32-precision={precision}"], cwd=tmp_path, check=True)
         text = (tmp_path / "kernels.mlir").read_text()

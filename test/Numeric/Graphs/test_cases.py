@@ -5,6 +5,7 @@ sizes."""
 import ctypes
 import itertools
 import os
+import pathlib
 import subprocess
 
 import hewn
@@ -314,7 +315,7 @@ def test_the_branch_that_is_none_is_told(tmp_path):
 
     def told(*more):
         onnx.save(voice, tmp_path / "voice.onnx")
-        command = [os.path.join(os.environ["HEWN_TOOLS"], "hewn"), "compile", tmp_path / "voice.onnx"]
+        command = [pathlib.Path(os.environ["HEWN_TOOLS"], "hewn"), "compile", tmp_path / "voice.onnx"]
         done = subprocess.run([*command, "-o", tmp_path / "voice.o", *more], capture_output=True, text=True)
         return done.returncode, done.stderr
 

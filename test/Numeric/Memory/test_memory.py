@@ -3,6 +3,7 @@
 arena is as large as the peak of live memory."""
 
 import os
+import pathlib
 import re
 import subprocess
 
@@ -12,7 +13,7 @@ import pytest
 from numeric import check, oracle
 from onnx import TensorProto, helper, numpy_helper, save
 
-HEWN = os.path.join(os.environ.get("HEWN_TOOLS", ""), "hewn")
+HEWN = str(pathlib.Path(os.environ.get("HEWN_TOOLS", ""), "hewn"))
 
 
 def branches(seed, dims, steps=20):

@@ -2,6 +2,7 @@
 """Models to be partitioned over ranks, and functions that start the ranks."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -257,7 +258,7 @@ MODELS = {
 
 
 def hewn_command(*arguments):
-    return [os.path.join(TOOLS, "hewn") if TOOLS else "hewn", *map(str, arguments)]
+    return [str(pathlib.Path(TOOLS, "hewn")) if TOOLS else "hewn", *map(str, arguments)]
 
 
 def split(model, partition, folder):
@@ -301,9 +302,9 @@ def launchers():
     with the reason."""
     for name, extra in (("openmpi", ["--allow-run-as-root", "--oversubscribe"]), ("mpich", [])):
         program = shutil.which(f"mpirun.{name}")
-        library = os.path.join(TOOLS, "..", "lib", f"libhewn_{name}.so")
+        library = pathlib.Path(TOOLS, "..", "lib", f"libhewn_{name}.so")
         why = "" if program else f"there is no mpirun.{name}"
-        if program and not os.path.exists(library):
+        if program and not library.exists():
             why = f"hewn was built without {name}"
         yield pytest.param((program, *extra), id=name, marks=[pytest.mark.skip(reason=why)] if why else [])
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """If one rank fails, the other ranks end with an error within the timeout."""
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -182,10 +184,8 @@ def test_no_run_meets_another_one(library):
 
 
 def abandoned(name):
-    try:
+    with contextlib.suppress(RuntimeError):
         hewn.LocalRanks(name, 0, 2, timeout=60)
-    except RuntimeError:
-        pass
 
 
 def test_a_name_is_free_again():
@@ -197,7 +197,7 @@ def test_a_name_is_free_again():
     first.start()
     place = f"/dev/shm/hewn-{name}"
     deadline = time.monotonic() + SECONDS
-    while not os.path.exists(place) and time.monotonic() < deadline:
+    while not pathlib.Path(place).exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.2)
     first.kill()
@@ -206,7 +206,7 @@ def test_a_name_is_free_again():
         hewn.LocalRanks(name, 1, 2, timeout=0.3)
     with pytest.raises(RuntimeError, match="not all ranks joined the group in time"):
         hewn.LocalRanks(name, 0, 2, timeout=0.3)
-    assert not os.path.exists(place)
+    assert not pathlib.Path(place).exists()
 
 
 def test_a_communicator_for_a_model_that_is_not_split(tmp_path):

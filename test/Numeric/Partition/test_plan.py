@@ -203,7 +203,7 @@ def test_decoders_without_weights(size, words, past, tmp_path):
         "--target",
         "znver4",
     )
-    with open(tmp_path / "said.json", "w") as said:
+    with (tmp_path / "said.json").open("w") as said:
         used = spent(command, stdout=said)
     assert used.returncode == 0
     plan = json.loads((tmp_path / "said.json").read_text())["partition"]

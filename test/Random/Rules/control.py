@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control flow and sequences. Bodies are graphs that read values of the enclosing graph."""
 
+import contextlib
+
 import numpy as np
 from graph import Reject, Value
 from onnx import helper
@@ -29,10 +31,8 @@ def some_nodes(g, count):
     ]
     for _ in range(count):
         name = g.choice.choice([n for n in names if n in g.ops])
-        try:
+        with contextlib.suppress(Reject):
             (RULES.get(name) or by_schema)(g, g.ops[name])
-        except Reject:
-            pass
 
 
 def result_like(g, value):

@@ -91,10 +91,7 @@ def recurrence(g, gates, biases, **attributes):
     weights = g.leaf(F32, [(directions, None), (gates * hidden, None), (width, None)], -0.5, 0.5, 1)
     turned = g.leaf(F32, [(directions, None), (gates * hidden, None), (hidden, None)], -0.5, 0.5, 1)
     bias = g.leaf(F32, [(directions, None), (biases * hidden, None)], -0.5, 0.5, 1) if g.choice.random() < 0.6 else None
-    if batch[1] is None and g.choice.random() < 0.4:
-        lengths = g.leaf(I32, [batch], 1, length)
-    else:
-        lengths = None
+    lengths = g.leaf(I32, [batch], 1, length) if batch[1] is None and g.choice.random() < 0.4 else None
     first = g.leaf(F32, [(directions, None), batch, (hidden, None)], -1, 1) if g.choice.random() < 0.4 else None
     return [value, weights, turned, bias, lengths, first]
 

@@ -146,7 +146,7 @@ def slices(g, value):
                 start, end = cut[1] - 1, (cut[0] - 1 if cut[0] else -(2**63))
             if end == size and g.choice.random() < 0.3:
                 end = 2**63 - 1
-            if 0 < start and g.choice.random() < 0.3:
+            if start > 0 and g.choice.random() < 0.3:
                 start -= size
         starts.append(start), ends.append(end), steps.append(step)
     if g.opset < 10:

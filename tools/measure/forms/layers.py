@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .form import FLOAT, IMAGE, LONG, TOKENS, Fed, Form, indices, longs, onnx_ty
 
 
 def elementwise() -> Iterator[Form]:
+    """Yields unary elementwise ops and activations."""
     smooth = "Sigmoid Tanh Exp Erf Gelu HardSigmoid HardSwish Mish Softplus Softsign Elu Selu Celu LeakyRelu Relu ThresholdedRelu Abs Neg"
     for op in (smooth + " Floor Ceil Round Sign Sin Cos Tan Atan Sinh Asinh Sqrt Reciprocal Log Not Identity").split():
         if op == "Not":
@@ -27,6 +29,7 @@ def elementwise() -> Iterator[Form]:
     yield Form("elementwise", "IsNaN", [IMAGE])
     yield Form("elementwise", "Relu", [TOKENS])
     yield Form("elementwise", "Sigmoid", [(64,)])
+    kind: type
     for kind in (np.float16, np.float64, np.int32, np.int8, np.uint8):
         yield Form("types", "Cast", [Fed(np.ones(IMAGE, FLOAT))], {"to": onnx_type(kind)})
         yield Form(
@@ -41,6 +44,7 @@ def elementwise() -> Iterator[Form]:
 
 
 def broadcasts() -> Iterator[Form]:
+    """Yields binary ops with broadcast operands."""
     pairs = [
         (IMAGE, IMAGE),
         (IMAGE, (1, 64, 1, 1)),
@@ -75,6 +79,7 @@ def broadcasts() -> Iterator[Form]:
 
 
 def reductions() -> Iterator[Form]:
+    """Yields reductions over inner, outer and all dims."""
     shapes = [
         (TOKENS, (-1,)),
         (TOKENS, (1,)),
@@ -108,6 +113,7 @@ def reductions() -> Iterator[Form]:
 
 
 def normalizations() -> Iterator[Form]:
+    """Yields softmaxes and normalizations."""
     for op in ("Softmax", "LogSoftmax"):
         for shape, axis in (
             ((12, 128, 128), -1),
@@ -140,6 +146,7 @@ def normalizations() -> Iterator[Form]:
 
 
 def pools() -> Iterator[Form]:
+    """Yields pooling ops."""
     for op in ("MaxPool", "AveragePool", "LpPool"):
         for shape, kernel, stride, pad in (
             ((1, 64, 112, 112), 3, 2, 1),
@@ -166,6 +173,7 @@ def pools() -> Iterator[Form]:
 
 
 def convolutions() -> Iterator[Form]:
+    """Yields dense, grouped and depthwise convolutions."""
     # Tuples (batch size, input channels, output channels, spatial size, kernel size, stride,
     # dilation, padding, groups).
     cases = [
@@ -229,6 +237,7 @@ def convolutions() -> Iterator[Form]:
 
 
 def transposed_convolutions() -> Iterator[Form]:
+    """Yields transposed convolutions."""
     # Tuples (batch size, input channels, output channels, spatial size, kernel size, stride,
     # dilation, padding, groups, output padding).
     cases = [
@@ -261,6 +270,7 @@ def transposed_convolutions() -> Iterator[Form]:
 
 
 def products() -> Iterator[Form]:
+    """Yields GEMMs, GEMVs and batched matmuls."""
     for rows, depth, columns in (
         (1, 768, 768),
         (1, 4096, 1024),
@@ -281,11 +291,14 @@ def products() -> Iterator[Form]:
         yield Form("GEMMs of activations", "MatMul", [(rows, depth), (depth, columns)])
     for rows, depth, columns in ((128, 768, 768), (512, 512, 512), (1, 768, 768), (64, 64, 1000)):
         for a, b in itertools.product((0, 1), (0, 1)):
-            inputs = [(depth, rows) if a else (rows, depth), (columns, depth) if b else (depth, columns), (columns,)]
+            inputs: list[Any] = [(depth, rows) if a else (rows, depth), (columns, depth) if b else (depth, columns)]
+            inputs.append((columns,))
             yield Form("GEMMs of activations", "Gemm", inputs, {"transA": a, "transB": b})
         inputs = [(rows, depth), weights(columns, depth), weights(columns)]
         yield Form("GEMMs with weights", "Gemm", inputs, {"transB": 1}, note="weights")
-    for a, b in (
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    for left, right in (
         ((12, 128, 64), (12, 64, 128)),
         ((12, 128, 128), (12, 128, 64)),
         ((8, 1, 64), (8, 64, 512)),
@@ -296,8 +309,8 @@ def products() -> Iterator[Form]:
         ((256, 16, 16), (256, 16, 16)),
         ((16, 64, 64), (64, 64)),
     ):
-        yield Form("GEMMs of activations", "MatMul", [a, b])
-    for equation, a, b in (
+        yield Form("GEMMs of activations", "MatMul", [left, right])
+    for equation, left, right in (
         ("bhid,bhjd->bhij", (1, 12, 128, 64), (1, 12, 128, 64)),
         ("bhij,bhjd->bhid", (1, 12, 128, 128), (1, 12, 128, 64)),
         ("bid,bjd->bij", (4, 128, 64), (4, 128, 64)),
@@ -307,10 +320,14 @@ def products() -> Iterator[Form]:
         ("bqhd,bkhd->bhqk", (1, 128, 12, 64), (1, 128, 12, 64)),
         ("bi,bi->b", (256, 512), (256, 512)),
     ):
-        yield Form("GEMMs of activations", "Einsum", [a, b], {"equation": equation})
+        yield Form("GEMMs of activations", "Einsum", [left, right], {"equation": equation})
 
 
 def moves() -> Iterator[Form]:
+    """Yields indexing ops: transposes, slices, concats, pads and others."""
+    shape: tuple[int, ...]
+    repeats: tuple[int, ...]
+    wanted: tuple[int, ...]
     for shape, perm in (
         (IMAGE, (0, 2, 3, 1)),
         ((1, 56, 56, 64), (0, 3, 1, 2)),
@@ -386,6 +403,7 @@ def moves() -> Iterator[Form]:
 
 
 def gathers() -> Iterator[Form]:
+    """Yields gathers and scatters."""
     yield Form("gathers", "Gather", [weights(30522, 768), indices(30522, 1, 128)], {"axis": 0}, note="embedding")
     yield Form("gathers", "Gather", [(1000, 64), indices(1000, 512)], {"axis": 0})
     yield Form("gathers", "Gather", [(4, 64, 512), indices(64, 32)], {"axis": 1})
@@ -405,6 +423,7 @@ def gathers() -> Iterator[Form]:
 
 
 def resizes() -> Iterator[Form]:
+    """Yields resizes by mode and coordinate transformation."""
     none = np.array([], FLOAT)
     for mode, how, anti in (
         ("nearest", "asymmetric", 0),
@@ -418,7 +437,7 @@ def resizes() -> Iterator[Form]:
     ):
         for shape, scale in (((1, 64, 28, 28), 2.0), ((1, 3, 224, 224), 0.5), ((1, 32, 40, 40), 1.6)):
             scales = np.array([1, 1, scale, scale], FLOAT)
-            attributes = {"mode": mode, "coordinate_transformation_mode": how}
+            attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": how}
             if anti:
                 attributes["antialias"] = 1
             if how == "asymmetric" and mode == "nearest":
@@ -432,6 +451,7 @@ def resizes() -> Iterator[Form]:
 
 
 def recurrences() -> Iterator[Form]:
+    """Yields LSTMs, GRUs and RNNs."""
     for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
         for steps, batch, size, hidden, both in (
             (50, 1, 256, 256, 0),
@@ -450,6 +470,7 @@ def recurrences() -> Iterator[Form]:
 
 
 def attentions() -> Iterator[Form]:
+    """Yields attention ops."""
     for heads, rows, keys, size in (
         (12, 128, 128, 64),
         (12, 197, 197, 64),
@@ -468,6 +489,7 @@ def attentions() -> Iterator[Form]:
 
 
 def quantized() -> Iterator[Form]:
+    """Yields quantization ops and ops on integers."""
     scale, zero = np.array(0.05, FLOAT), np.array(128, np.uint8)
     for shape in (IMAGE, TOKENS):
         byte = Fed(np.full(shape, 100, np.uint8))
@@ -504,6 +526,7 @@ def quantized() -> Iterator[Form]:
 
 
 def signals() -> Iterator[Form]:
+    """Yields Fourier transforms and other signal processing ops."""
     for rows, length in ((64, 512), (16, 1024), (64, 768)):
         yield Form("signals", "DFT", [(rows, length, 1), None, np.array(1, LONG)], {"onesided": 1}, opset=20)
     for length in (512, 2048, 16384, 1009, 4001):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single-op models from public bug reports of ONNX engines: forms that one engine or another runs
-much slower than its peers."""
+"""Single-op models from public bug reports of ONNX engines.
+
+One engine or another runs each of these forms much slower than its peers.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +18,7 @@ NONE = np.array([], FLOAT)
 
 
 def repetitions() -> Iterator[Form]:
+    """Yields tiles, and pads that repeat elements."""
     for dynamic in (False, True):
         yield Form("repetition", "Tile", [(64, 64), longs(8, 8)], dynamic=dynamic)
         yield Form("repetition", "Tile", [(1000, 100), longs(1, 4)], dynamic=dynamic)
@@ -44,19 +48,21 @@ def antialiased_resizes() -> Iterator[Form]:
 
 
 def long_windows() -> Iterator[Form]:
+    """Yields pooling ops with large windows."""
     for window, dynamic in itertools.product((51, 201, 1001), (False, True)):
         for stride in (1, 16):
-            how = {"kernel_shape": [window], "strides": [stride], "pads": [window // 2] * 2}
+            how: dict[str, Any] = {"kernel_shape": [window], "strides": [stride], "pads": [window // 2] * 2}
             yield Form("long windows", "MaxPool", [(1, 4, 16000)], how, dynamic=dynamic)
             yield Form("long windows", "AveragePool", [(1, 4, 16000)], how, dynamic=dynamic)
-    for shape, window in (((1, 16, 112, 112), [31, 31]), ((1, 8, 16, 28, 28), [7, 7, 7])):
+    for shape, sizes in (((1, 16, 112, 112), [31, 31]), ((1, 8, 16, 28, 28), [7, 7, 7])):
         for strides, include in itertools.product(([1], [4]), (0, 1)):
-            pads = [size // 2 for size in window] * 2
-            how = {"kernel_shape": window, "strides": strides * len(window), "pads": pads, "count_include_pad": include}
+            pads = [size // 2 for size in sizes] * 2
+            how = {"kernel_shape": sizes, "strides": strides * len(sizes), "pads": pads, "count_include_pad": include}
             yield Form("long windows", "AveragePool", [shape], how)
 
 
 def small_images() -> Iterator[Form]:
+    """Yields convolutions of feature maps that are smaller than the window, and of one row."""
     for size, dynamic in itertools.product((1, 2, 4), (False, True)):
         # dims of up to 2 elements are symbols in no form: the channels are constant in both
         yield Form(
@@ -72,6 +78,7 @@ def small_images() -> Iterator[Form]:
 
 
 def tables() -> Iterator[Form]:
+    """Yields label encoders with tables of several sizes."""
     generator = np.random.default_rng(3)
     for count in (5, 50, 1000, 10000):
         keys = generator.permutation(4 * count)[:count].tolist()
@@ -88,13 +95,14 @@ def tables() -> Iterator[Form]:
                "ngram_indexes": list(range(count)), "pool_int64s": pool}  # fmt: skip
         yield Form("tables", "TfIdfVectorizer", [Fed(generator.integers(0, count, words))], how, note=f"{count} words")
     for kind in (LONG, np.float64, np.int32, np.uint8, np.float16):
-        values = generator.integers(0, 250, 100000).astype(kind)
+        given = generator.integers(0, 250, 100000).astype(kind)
         for count in (10, 5000, 100000):
-            inputs = [Fed(values), longs(count)]
+            inputs = [Fed(given), longs(count)]
             yield Form("tables", "TopK", inputs, note=f"k {count} {np.dtype(kind).name}", outputs=2)
 
 
 def wide_floats() -> Iterator[Form]:
+    """Yields ops on float64."""
     for op in "Tanh Exp Sigmoid Sin Log Sqrt".split():
         yield Form("float64", op, [Fed(np.random.default_rng(5).uniform(0.1, 4, (256, 768)))])
     yield Form("float64", "Softmax", [Fed(np.random.default_rng(5).standard_normal((256, 768)))])

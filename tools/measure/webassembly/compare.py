@@ -16,9 +16,9 @@ import argparse
 import gzip
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
+from typing import Any
 
 import hewn
 import numpy as np
@@ -32,7 +32,7 @@ def inputs_of(module: hewn.Module, rng: np.random.Generator) -> list[np.ndarray]
     made = []
     for tensor in module.inputs:
         dtype = np.dtype(tensor.dtype)
-        shape = tuple(tensor.shape)
+        shape: Any = tensor.shape
         is_float = np.issubdtype(dtype, np.floating)
         made.append((rng.standard_normal(shape) if is_float else rng.integers(0, 2, shape)).astype(dtype))
     return made
@@ -52,6 +52,7 @@ def run_module(path: pathlib.Path, seconds: float, inputs: list[np.ndarray]) -> 
 
 
 def run_native(module: hewn.Module, seconds: float, inputs: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """Returns the least time of a run in milliseconds, and the outputs."""
     feeds = {tensor.name: array for tensor, array in zip(module.inputs, inputs, strict=True)}
     outputs = list(module.run(feeds).values())
     fastest, end = float("inf"), time.perf_counter() + seconds
@@ -75,6 +76,7 @@ def difference(content: bytes, wanted: list[np.ndarray]) -> float:
 
 
 def compare(model: pathlib.Path, options: argparse.Namespace) -> str:
+    """Returns the table row of a model."""
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
         paths = {
@@ -105,6 +107,7 @@ def compare(model: pathlib.Path, options: argparse.Namespace) -> str:
 
 
 def main() -> None:
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
@@ -119,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -77,16 +77,17 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Warns that the seed has no effect: random numbers only depend on the seeds of the model's
-    nodes."""
+    """Warns that the seed has no effect: random numbers only depend on the seeds of the model's nodes."""
     warnings.warn(
         f"set_seed({seed}): random numbers only depend on the seeds of the model's nodes", RuntimeWarning, stacklevel=2
     )
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Warns that there is no global thread pool: each session has its own threads, see
-    `SessionOptions.intra_op_num_threads`."""
+    """Warns that there is no global thread pool.
+
+    Each session has its own threads, see `SessionOptions.intra_op_num_threads`.
+    """
     warnings.warn("set_global_thread_pool_sizes: each session has its own threads", RuntimeWarning, stacklevel=2)
 
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m hewn.compat.onnxruntime PROGRAM.py ... (or -m MODULE ...): runs a program with hewn as
-`onnxruntime`."""
+"""Runs a program with hewn as `onnxruntime`.
 
-import os
+python -m hewn.compat.onnxruntime PROGRAM.py ...
+python -m hewn.compat.onnxruntime -m MODULE ...
+"""
+
+import pathlib
 import runpy
 import sys
 
@@ -10,6 +13,7 @@ from . import install
 
 
 def main() -> None:
+    """Runs the program or module that the command line names."""
     if sys.argv[1:] in ([], ["-h"], ["--help"], ["-m"]):
         print(__doc__)
         sys.exit(0 if sys.argv[1:] and sys.argv[1] != "-m" else 2)
@@ -20,7 +24,7 @@ def main() -> None:
     else:
         del sys.argv[0]
         if not sys.flags.safe_path:  # the program's folder, like Python sets it
-            sys.path[0] = os.path.dirname(os.path.realpath(sys.argv[0]))
+            sys.path[0] = str(pathlib.Path(sys.argv[0]).resolve().parent)
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the inputs of a run to arrays and checks them, with the order and the messages of
-onnxruntime."""
+"""Converts the inputs of a run to arrays and checks them, with the order and the messages of onnxruntime."""
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +31,14 @@ class _Input:
 
 
 class Feeds:
-    """Checks and converts the inputs of a model. `symbols` are the names of dims in the compiled
-    model: dims of the same name must have equal sizes in a run."""
+    """Checks and converts the inputs of a model.
+
+    `symbols` are the names of dims in the compiled model: dims of the same name must have equal
+    sizes in a run.
+    """
 
     def __init__(
-        self, inputs: Sequence[Value], shapes: Sequence[list[Dim] | None], symbols: Sequence[tuple | None]
+        self, inputs: Sequence[Value], shapes: Sequence[list[Dim] | None], symbols: Sequence[tuple[Any, ...] | None]
     ) -> None:
         self._inputs: dict[str, _Input] = {}
         for value, shape, names in zip(inputs, shapes, symbols):
@@ -104,7 +107,7 @@ class Feeds:
             raise RuntimeError(f"Unable to handle object of type {type(value)}")
         return self._from_list(name, value)
 
-    def _from_list(self, name: str, value: list) -> np.ndarray:
+    def _from_list(self, name: str, value: list[Any]) -> np.ndarray:
         dtype = self._inputs[name].dtype if name in self._inputs else None
         try:
             array = np.array(value, dtype)
@@ -134,9 +137,11 @@ class Feeds:
                 )
 
 
-def _checked_map(name: str, wanted: str, value: object) -> Mapping:
-    """Returns the dict for an input that is a map. Like onnxruntime, rejects an empty dict, and
-    derives the type of the map from the first key."""
+def _checked_map(name: str, wanted: str, value: object) -> Mapping[str, Any]:
+    """Returns the dict for an input that is a map.
+
+    Like onnxruntime, rejects an empty dict, and derives the type of the map from the first key.
+    """
     if isinstance(value, np.ndarray):
         raise InvalidArgument.told(f"input with name: '{name}' expected to be of type: {wanted} but received a tensor")
     if not isinstance(value, Mapping):

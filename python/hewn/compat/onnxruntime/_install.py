@@ -17,8 +17,7 @@ _NAMES = (
 
 
 def install() -> None:
-    """Makes `import onnxruntime` and its submodules resolve to `hewn.compat.onnxruntime` in this
-    process.
+    """Makes `import onnxruntime` and its submodules resolve to `hewn.compat.onnxruntime` in this process.
 
     Must be called before onnxruntime is imported, otherwise it raises ImportError. Submodules that
     this package lacks (onnxruntime.quantization) are not found. Does not change installed packages:

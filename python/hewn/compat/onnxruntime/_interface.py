@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
+import pathlib
 import stat
 from collections.abc import Iterator
 
@@ -24,8 +25,10 @@ _MOST_DEPTH = 32
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A declared input or output. `type` is onnxruntime's text; `shape` is None if it is not
-    declared or not a tensor's."""
+    """A declared input or output.
+
+    `type` is onnxruntime's text; `shape` is None if it is not declared or not a tensor's.
+    """
 
     name: str
     type: str
@@ -35,8 +38,10 @@ class Value:
 
 @dataclasses.dataclass
 class Interface:
-    """The interface of a model. `inputs` are the inputs of a run, `overridable` the inputs with an
-    initializer."""
+    """The interface of a model.
+
+    `inputs` are the inputs of a run, `overridable` the inputs with an initializer.
+    """
 
     producer_name: str = ""
     domain: str = ""
@@ -106,8 +111,10 @@ def _number(content: object) -> int:
 
 
 def _dim(content: object) -> tuple[Dim, str]:
-    """Parses a TensorShapeProto.Dimension: its size or name, and its denotation. A negative size,
-    written by older exporters, means unknown."""
+    """Parses a TensorShapeProto.Dimension: its size or name, and its denotation.
+
+    A negative size, written by older exporters, means unknown.
+    """
     size: Dim = None
     denotation = ""
     for field, value in _message(content):
@@ -145,7 +152,8 @@ def _type(content: object, depth: int = 0) -> tuple[str, list[Dim] | None, list[
 
 
 def _value(content: object) -> Value:
-    name, kind = "", ("", None, [])
+    name = ""
+    kind: tuple[str, list[int | str | None] | None, list[str]] = ("", None, [])
     for field, part in _message(content):
         if field == 1:
             name = _text(part)
@@ -205,13 +213,15 @@ def _read_model(data: memoryview) -> Interface:
 
 
 def read(model: str | bytes) -> Interface:
-    """Returns the interface of a model, given as a path or bytes. Raises OSError if the file cannot
-    be read, and NotProtobuf if it is not a model."""
+    """Returns the interface of a model, given as a path or bytes.
+
+    Raises OSError if the file cannot be read, and NotProtobuf if it is not a model.
+    """
     if isinstance(model, bytes):
         return _read_model(memoryview(model))
-    if not stat.S_ISREG(os.stat(model).st_mode):
+    if not stat.S_ISREG(pathlib.Path(model).stat().st_mode):
         raise OSError("not a regular file")  # reading a pipe would block
-    with open(model, "rb") as file:
+    with pathlib.Path(model).open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return Interface()
         # The memory mapping of the model file exists as long as views of it do, including views

@@ -12,14 +12,14 @@ import enum
 import os
 import pathlib
 import warnings
-from typing import ClassVar, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 
 class _Number(enum.Enum):
     """Base class of enumerations whose members convert to int but are not ints."""
 
     def __int__(self) -> int:
-        return self.value
+        return int(self.value)
 
 
 class GraphOptimizationLevel(_Number):
@@ -52,8 +52,10 @@ def _wrong_type(what: str, wanted: type, value: object) -> TypeError:
 
 
 class _Fields:
-    """Base class of objects whose attributes have fixed names and types, which the class declares,
-    like those of a C++ class."""
+    """Base class of objects whose attributes have fixed names and types, like those of a C++ class.
+
+    The derived class declares the attributes.
+    """
 
     _types: ClassVar[dict[str, type]] = {}
 
@@ -101,17 +103,23 @@ OWN_ENTRIES = ("hewn.cache_dir", "hewn.precision", "hewn.target")
 
 
 def default_cache_folder() -> str | None:
-    """Returns the cache folder for compiled models: `HEWN_CACHE_DIR` (empty: no cache), or
-    hewn/artifacts in the user's cache folder."""
+    """Returns the cache folder for compiled models.
+
+    The folder is `HEWN_CACHE_DIR` (empty: no cache), or hewn/artifacts in the user's cache folder.
+    """
     if (told := os.environ.get("HEWN_CACHE_DIR")) is not None:
         return told or None
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return str(pathlib.Path(home) / "hewn" / "artifacts") if os.path.isabs(home) else None
+    # Path.expanduser raises an error if the home folder is unknown.
+    home = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+    return str(home / "hewn" / "artifacts") if home.is_absolute() else None
 
 
 class SessionOptions(_Entries):
-    """Options of a session. `intra_op_num_threads` is the number of threads of a run; 0 means the
-    number of cores. The documentation describes the other fields."""
+    """Options of a session.
+
+    `intra_op_num_threads` is the number of threads of a run; 0 means the number of cores. The
+    documentation describes the other fields.
+    """
 
     enable_cpu_mem_arena: bool
     enable_mem_pattern: bool
@@ -148,8 +156,10 @@ class SessionOptions(_Entries):
         self.profile_file_prefix = "onnxruntime_profile_"
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Sets a setting of onnxruntime (ignored) or of hewn: "hewn.cache_dir" ("": none),
-        "hewn.precision", "hewn.target"."""
+        """Sets a setting of onnxruntime (ignored) or of hewn.
+
+        The settings of hewn are "hewn.cache_dir" ("": none), "hewn.precision" and "hewn.target".
+        """
         if isinstance(key, str) and key.startswith("hewn.") and key not in OWN_ENTRIES:
             raise ValueError(f"unknown setting '{key}'; hewn's settings are {', '.join(OWN_ENTRIES)}")
         self._set_entry(key, value)
@@ -171,8 +181,10 @@ class SessionOptions(_Entries):
         self._denoted[denotation] = size
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Raises NotImplemented: such a library has kernels for onnxruntime. Use
-        hewn.compile(custom_ops=...) for ops in C (docs/custom-ops.md)."""
+        """Raises NotImplemented: such a library has kernels for onnxruntime.
+
+        Use hewn.compile(custom_ops=...) for ops in C (docs/custom-ops.md).
+        """
         from .capi.onnxruntime_pybind11_state import NotImplemented
 
         raise NotImplemented.told(f"'{path}' has kernels for onnxruntime: use hewn.compile(custom_ops=) for ops in C")
@@ -196,31 +208,33 @@ class SessionOptions(_Entries):
         for text in told:
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
 
-    def _compile_options(self) -> dict:
+    def _compile_options(self) -> dict[str, Any]:
         """Returns the options for hewn.compile."""
         cache = self._entries.get("hewn.cache_dir", default_cache_folder())
-        options: dict = {"threads": _threads(self.intra_op_num_threads), "cache_dir": _made(cache)}
+        options: dict[str, Any] = {"threads": _threads(self.intra_op_num_threads), "cache_dir": _made(cache)}
         options["precision"] = self._entries.get("hewn.precision", "highest")
         options["target"] = self._entries.get("hewn.target", "host")
         return options
 
 
 def _made(folder: str | None) -> str | None:
-    """Creates the cache folder for compiled models. Only the user can access it, because it
-    contains code. Returns None if it cannot be created; then compiled models are not cached."""
+    """Creates the cache folder for compiled models.
+
+    Only the user can access it, because it contains code. Returns None if it cannot be created;
+    then compiled models are not cached.
+    """
     if not folder:
         return None
     try:
         pathlib.Path(folder).parent.mkdir(parents=True, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        pathlib.Path(folder).mkdir(mode=0o700, exist_ok=True)
         return folder
     except OSError:
         return None
 
 
 def _threads(wanted: int) -> int:
-    """Returns the number of threads; for 0 and less, the number of physical cores that this process
-    may use."""
+    """Returns the number of threads; for 0 and less, the number of physical cores that this process may use."""
     most = 1024  # the runtime's maximum number of threads
     if wanted > 0:
         return min(wanted, most)

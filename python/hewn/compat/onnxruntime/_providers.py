@@ -25,8 +25,11 @@ def get_device() -> str:
 
 
 def check(providers: object, options: object, stacklevel: int) -> None:
-    """Checks the provider arguments of a session. Warns about unavailable providers, like
-    onnxruntime; the CPU replaces them. Raises ValueError for invalid arguments."""
+    """Checks the provider arguments of a session.
+
+    Warns about unavailable providers, like onnxruntime; the CPU replaces them. Raises ValueError
+    for invalid arguments.
+    """
     if providers is None:
         return
     if isinstance(providers, str) or not isinstance(providers, Sequence):

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class NodeArg:
         self.name, self.type, self.shape = name, type, shape
 
     def __repr__(self) -> str:
+        """Returns the text that onnxruntime prints."""
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
 
 
@@ -65,17 +67,21 @@ def _read(model: str | bytes, told: str) -> Interface:
 
 
 def _refusal(problem: CompileError, told: str) -> Exception:
-    """Returns the exception for a model that cannot be compiled: InvalidGraph if ONNX has no op of
-    a node's type, else Fail."""
+    """Returns the exception for a model that cannot be compiled.
+
+    The exception is InvalidGraph if ONNX has no op of a node's type, else Fail.
+    """
     refused = [d for d in problem.diagnostics if not d.is_warning]
     unknown = any(d.op and not d.domain and d.reason == "ONNX has no such op" for d in refused)
     kind = errors.InvalidGraph if unknown else errors.Fail
     return kind.told(f"{told} failed:" + "\n".join(d.text.removeprefix("error: ") for d in refused))
 
 
-def _shape(declared: list[Dim] | None, compiled: tuple | None, names: Mapping[str, str]) -> list[Dim]:
-    """Returns the dims that a session reports: sizes known to the compiler, else the declared dims,
-    else names of inputs' dims."""
+def _shape(declared: list[Dim] | None, compiled: tuple[Any, ...] | None, names: Mapping[str, str]) -> list[Dim]:
+    """Returns the dims that a session reports.
+
+    A dim is a size known to the compiler, else the declared dim, else a name of an input's dim.
+    """
     if declared is None:
         declared = [None] * len(compiled or ())
     if compiled is None or len(compiled) != len(declared):
@@ -84,8 +90,9 @@ def _shape(declared: list[Dim] | None, compiled: tuple | None, names: Mapping[st
 
 
 class InferenceSession:
-    """Compiles a model, given as a path or bytes, and runs it. Each kernel is divided among
-    `sess_options.intra_op_num_threads` threads.
+    """Compiles a model, given as a path or bytes, and runs it.
+
+    Each kernel is divided among `sess_options.intra_op_num_threads` threads.
 
     Compiled models are cached (see `SessionOptions.add_session_config_entry`), so that a second
     session of a model does not compile. Several threads can use a session; their runs are
@@ -94,15 +101,15 @@ class InferenceSession:
 
     def __init__(
         self,
-        path_or_bytes: str | bytes | os.PathLike,
+        path_or_bytes: str | bytes | os.PathLike[str],
         sess_options: SessionOptions | None = None,
-        providers: Sequence[str | tuple[str, dict]] | None = None,
-        provider_options: Sequence[dict] | None = None,
+        providers: Sequence[str | tuple[str, dict[str, Any]]] | None = None,
+        provider_options: Sequence[dict[str, Any]] | None = None,
         **kwargs: object,
     ) -> None:
         if isinstance(path_or_bytes, (str, os.PathLike)):
-            model = os.fspath(path_or_bytes)
-            told = f"Load model from {model}"
+            model: str | bytes = os.fspath(path_or_bytes)
+            told = f"Load model from {os.fspath(path_or_bytes)}"
         elif isinstance(path_or_bytes, bytes):
             model, told = path_or_bytes, "Load model"
         else:
@@ -166,15 +173,18 @@ class InferenceSession:
         )
 
     def _bound_dims(self, found: Interface) -> dict[str, int]:
-        """Returns the dims bound by the options, by their names in the model. Ignores unknown
-        names, like onnxruntime."""
+        """Returns the dims bound by the options, by their names in the model.
+
+        Ignores unknown names, like onnxruntime.
+        """
         options = self._options
-        dims = {}
+        dims: dict[str, int] = {}
         for value in found.inputs:
             for dim, denoted in zip(value.shape or (), value.denotations):
-                size = options._dims.get(dim, options._denoted.get(denoted)) if isinstance(dim, str) else None
-                if size is not None and size >= 0:
-                    dims[dim] = size
+                if isinstance(dim, str):
+                    size = options._dims.get(dim, options._denoted.get(denoted))
+                    if size is not None and size >= 0:
+                        dims[dim] = size
         return dims
 
     def get_session_options(self) -> SessionOptions:
@@ -201,13 +211,17 @@ class InferenceSession:
         """Returns the providers of the session: the CPU."""
         return [_providers.CPU]
 
-    def get_provider_options(self) -> dict[str, dict]:
+    def get_provider_options(self) -> dict[str, dict[str, Any]]:
         """Returns the options of each execution provider, which are empty."""
         return {_providers.CPU: {}}
 
-    def set_providers(self, providers: Sequence | None = None, provider_options: Sequence | None = None) -> None:
-        """Checks the names of execution providers, like the constructor. The session continues to
-        use the CPU."""
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
+    ) -> None:
+        """Checks the names of execution providers, like the constructor.
+
+        The session continues to use the CPU.
+        """
         self._check_providers(providers, provider_options, stacklevel=2)
 
     def disable_fallback(self) -> None:
@@ -224,7 +238,7 @@ class InferenceSession:
         input_feed: Mapping[str, object],
         run_options: RunOptions | None,
         out: Mapping[str, np.ndarray] | None = None,
-    ) -> list:
+    ) -> list[Any]:
         self._feeds.check_names(input_feed)
         if not output_names:
             output_names = self._output_names
@@ -265,9 +279,10 @@ class InferenceSession:
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, object],
         run_options: RunOptions | None = None,
-    ) -> list:
-        """Runs on arrays (or lists, OrtValues, tensors with DLPack) by name. Returns the outputs
-        `output_names` in this order; all outputs for None or [].
+    ) -> list[Any]:
+        """Runs on arrays (or lists, OrtValues, tensors with DLPack) by name.
+
+        Returns the outputs `output_names` in this order; all outputs for None or [].
 
         Tensors are arrays, sequences are lists of arrays, strings are arrays of objects. Raises
         ValueError if an input is missing, InvalidArgument for an invalid name, type or shape, and
@@ -289,12 +304,15 @@ class InferenceSession:
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, object],
-        callback: Callable[[list, object, str], None],
+        callback: Callable[[list[Any], object, str], None],
         user_data: object,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Runs the model in a thread, which then calls `callback` with the results, `user_data`,
-        and the error message ("" without an error)."""
+        """Runs the model in a thread, which then calls `callback`.
+
+        The arguments of `callback` are the results, `user_data`, and the error message ("" without
+        an error).
+        """
         self._feeds.check_names(input_feed)
 
         def work() -> None:
@@ -312,8 +330,10 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs on the bound inputs. Writes outputs that are bound to memory in place. Raises
-        RuntimeError if the run fails."""
+        """Runs on the bound inputs.
+
+        Writes outputs that are bound to memory in place. Raises RuntimeError if the run fails.
+        """
         if iobinding._session is not self:
             raise ValueError("IOBinding must be used with the session that created it.")
         wanted = iobinding._wanted
@@ -326,15 +346,18 @@ class InferenceSession:
             raise RuntimeError(f"Error in execution: {problem}") from problem
         iobinding._results = [self._value(name, each) for name, each in zip(wanted, results)]
 
-    def _value(self, name: str, result: object) -> OrtValue:
-        """Returns an output as an OrtValue. A list of dicts keeps its declared type, which its
-        elements do not determine."""
+    def _value(self, name: str, result: Any) -> OrtValue:
+        """Returns an output as an OrtValue.
+
+        A list of dicts keeps its declared type, which its elements do not determine.
+        """
         return OrtValue(result, word=self._words[name] if "map(" in self._words[name] else "")
 
     def end_profiling(self) -> str:
         """Writes the profile, which has the time of each run, and returns the name of the file.
-        Returns "" without `enable_profiling`, and at later calls. For kernels, use `hewn
-        profile`."""
+
+        Returns "" without `enable_profiling`, and at later calls. For kernels, use `hewn profile`.
+        """
         return self._profile.end() if self._profile else ""
 
     def get_profiling_start_time_ns(self) -> int:

@@ -46,15 +46,18 @@ def word_of(code: int) -> str:
 
 
 def dtype_of(code: int) -> np.dtype:
-    """Returns the dtype of an element type, given as ONNX's number. Types that NumPy lacks are
-    those of ml_dtypes."""
+    """Returns the dtype of an element type, given as ONNX's number.
+
+    Types that NumPy lacks are those of ml_dtypes.
+    """
     if code not in _TYPES:
         raise RuntimeError(f"unknown element type {code}")
     name = _TYPES[code][1]
     if name.startswith(_SMALL):
         import ml_dtypes  # imported here because only these types require it
 
-        return np.dtype(getattr(ml_dtypes, name))
+        dtype: np.dtype = np.dtype(getattr(ml_dtypes, name))
+        return dtype
     return np.dtype(name)
 
 
@@ -65,13 +68,14 @@ def code_of(dtype: npt.DTypeLike) -> int:
 
 
 def code_of_tensor(type_text: str) -> int:
-    """Returns ONNX's number of the element type of a tensor type, which is given as text such as
-    "tensor(float)". Returns 0 for types that are not tensors."""
+    """Returns ONNX's number of the element type of a tensor type, which is given as text such as "tensor(float)".
+
+    Returns 0 for types that are not tensors.
+    """
     return _WORDS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0)
 
 
 def tensor_word(dtype: np.dtype) -> str:
-    """Returns onnxruntime's name of the type of tensors with this dtype, such as
-    "tensor(float)"."""
+    """Returns onnxruntime's name of the type of tensors with this dtype, such as "tensor(float)"."""
     code = code_of(dtype)
     return f"tensor({word_of(code) if code else dtype.name})"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,11 @@ from ._types import code_of, dtype_of, tensor_word, word_of
 
 
 def expect_host(device_type: str) -> None:
-    """Raises RuntimeError for another device than the CPU, and Exception for a device that
-    onnxruntime does not know."""
+    """Checks that `device` is the CPU.
+
+    Raises RuntimeError for another device, and Exception for a device that onnxruntime does not
+    know.
+    """
     if device_type.lower() == "cpu":
         return
     if device_type.lower() in ("cuda", "cann", "dml", "webgpu", "gpu", "npu"):
@@ -47,10 +51,12 @@ def _dtype(element_type: npt.DTypeLike) -> np.dtype:
 
 
 class OrtValue:
-    """A tensor, a list of tensors, a map, a list of maps, or an absent optional value. Shares the
-    memory of the array that it was created from."""
+    """A tensor, a list of tensors, a map, a list of maps, or an absent optional value.
 
-    def __init__(self, value: np.ndarray | list | dict | None, code: int = 0, word: str = "") -> None:
+    Shares the memory of the array that it was created from.
+    """
+
+    def __init__(self, value: np.ndarray | list[Any] | dict[str, Any] | None, code: int = 0, word: str = "") -> None:
         self._value = value
         self._word = word  # onnxruntime's name of the type of a map or list of maps
         self._code = code or (code_of(value.dtype) if isinstance(value, np.ndarray) else 0)
@@ -59,8 +65,7 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """Creates a numeric tensor on the memory of an array, or on a copy if the array is not
-        row-major."""
+        """Creates a numeric tensor on the memory of an array, or on a copy if the array is not row-major."""
         expect_host(device_type)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "OSU":
             raise RuntimeError("Creation of OrtValues is currently only supported from non-string numpy arrays")
@@ -68,8 +73,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
-        """Creates a tensor that reinterprets the array as another type of the same size, given by
-        ONNX's number."""
+        """Creates a tensor that reinterprets the array as another type of the same size, given by ONNX's number."""
         return cls(_dense(data).view(dtype_of(onnx_element_type)), onnx_element_type)
 
     @classmethod
@@ -96,18 +100,20 @@ class OrtValue:
         return self._value
 
     def numpy(self) -> np.ndarray:
-        """Returns the tensor as an array on the same memory; types that NumPy lacks are those of
-        ml_dtypes."""
+        """Returns the tensor as an array on the same memory; types that NumPy lacks are those of ml_dtypes."""
         return self._tensor()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        """Returns the tensor as an array."""
         array = self._tensor()
         return np.array(array, dtype=dtype, copy=copy) if copy is not None else np.asarray(array, dtype=dtype)
 
-    def __dlpack__(self, **options: object) -> object:
+    def __dlpack__(self, **options: Any) -> object:
+        """Exports the tensor as DLPack."""
         return self._tensor().__dlpack__(**{k: v for k, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns DLPack's number of the CPU."""
         return (1, 0)
 
     def shape(self) -> list[int]:
@@ -173,15 +179,17 @@ def _dense(array: np.ndarray) -> np.ndarray:
 def _at(address: int, element_type: npt.DTypeLike, shape: Sequence[int]) -> np.ndarray:
     """Returns an array on the memory at an address, which the caller owns."""
     dtype, dims = _dtype(element_type), tuple(shape)
-    memory = (ctypes.c_char * max(math.prod(dims) * dtype.itemsize, 1)).from_address(address)
+    memory: Any = (ctypes.c_char * max(math.prod(dims) * dtype.itemsize, 1)).from_address(address)
     return np.ndarray(dims, dtype, memory)
 
 
 class IOBinding:
-    """Bound inputs, and memory for outputs, for runs until they are bound again. Created by
-    `InferenceSession.io_binding`."""
+    """Bound inputs, and memory for outputs, for runs until they are bound again.
 
-    def __init__(self, session: object) -> None:
+    Created by `InferenceSession.io_binding`.
+    """
+
+    def __init__(self, session: Any) -> None:
         self._session = session
         self._inputs: dict[str, object] = {}
         self._wanted: dict[str, np.ndarray | None] = {}
@@ -221,13 +229,20 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Requests an output from later runs. They write it to the memory at an address, with this
-        type and shape, or allocate its memory if no address is given."""
+        """Requests an output from later runs.
+
+        They write it to the memory at an address, with this type and shape, or allocate its memory
+        if no address is given.
+        """
         expect_host(device_type)
-        if buffer_ptr is not None and (element_type is None or shape is None):
+        if buffer_ptr is None:
+            self._expect(self._session._output_names, name)
+            self._wanted[name] = None
+            return
+        if element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
         self._expect(self._session._output_names, name)
-        self._wanted[name] = None if buffer_ptr is None else _at(buffer_ptr, element_type, shape)
+        self._wanted[name] = _at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Requests an output from later runs, which write it to the memory of an OrtValue."""
@@ -244,9 +259,9 @@ class IOBinding:
         """Returns the outputs of the last run in the order of binding."""
         return list(self._results)
 
-    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+    def copy_outputs_to_cpu(self) -> list[Any]:
         """Returns the outputs of the last run as arrays, which are copies."""
-        return [each._value.copy() if each.is_tensor() else each._value for each in self._results]
+        return [each._value.copy() if isinstance(each._value, np.ndarray) else each._value for each in self._results]
 
     def clear_binding_inputs(self) -> None:
         """Removes all bindings of inputs."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 
 
 class _StatusError(Exception):
-    """An exception with a status code, in onnxruntime's format. In onnxruntime the only common base
-    of these classes is Exception."""
+    """An exception with a status code, in onnxruntime's format.
+
+    In onnxruntime the only common base of these classes is Exception.
+    """
 
     _code = 0
     _word = ""
 
     @classmethod
     def told(cls, what: str) -> _StatusError:
-        """Returns an exception of this class whose message is `what`, preceded by the status
-        code."""
+        """Returns an exception of this class whose message is `what`, preceded by the status code."""
         return cls(f"[ONNXRuntimeError] : {cls._code} : {cls._word} : {what}")
 
 
 class Fail(_StatusError):
-    """Raised for errors of a model or a run that no other class describes, which are most
-    errors."""
+    """Raised for errors of a model or a run that no other class describes, which are most errors."""
 
     _code, _word = 1, "FAIL"
 
