@@ -27,6 +27,9 @@ from ._custom import CustomOps, raised
 from ._interface import Tensor, signature, tensors_of
 from ._maps import MapError, Maps, folded, plain
 from ._ranks import LocalRanks, NcclRanks, ranks_of
+from .commands import arguments as _arguments
+from .commands import check, merge_tunings, profile, reduce, tune
+from .commands.program import ToolError
 
 __all__ = [
     "CompileError",
@@ -37,9 +40,15 @@ __all__ = [
     "NcclRanks",
     "RunError",
     "Tensor",
+    "ToolError",
     "__version__",
+    "check",
     "compile",
     "load",
+    "merge_tunings",
+    "profile",
+    "reduce",
+    "tune",
 ]
 __version__ = _abi.version
 
@@ -582,7 +591,7 @@ def _compile_and_report(
     `emit` is a stage to stop at; its text is returned if there is no output file. Also returns the
     report of the quantization. `transient`: the file is temporary.
     """
-    from . import _arguments, _calibration  # imported here because loading a library needs neither
+    from .commands import calibration as _calibration  # imported here because loading a library does not need it
 
     path = data = None
     if isinstance(model, (str, os.PathLike)):
@@ -715,7 +724,7 @@ def compile(
     `function` and `shape_function` can be Python functions, for experiments: they take arrays and
     attributes and return arrays. Such a module cannot have an `output`.
     """
-    from . import _arguments, frontends
+    from . import frontends
 
     _expect_threads(threads)
     custom = CustomOps(custom_ops)

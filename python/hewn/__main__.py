@@ -6,34 +6,25 @@ CMake package (`--cmake`: its older name).
 """
 
 import os
-import pathlib
 import sys
 
-FOLDER = pathlib.Path(__file__).parent
-
-
-def prefix() -> pathlib.Path:
-    """Returns the folder with bin/hewn.
-
-    Its position relative to this package depends on the layout: a wheel, a build folder, or an
-    install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
-    """
-    for folder in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):
-        if (folder / "bin" / "hewn").exists():
-            return folder
-    sys.exit(f"hewn: program not found for the package in {FOLDER}")
+from hewn.commands.program import prefix
 
 
 def main() -> None:
     """Runs the command."""
-    if sys.argv[1:] in (["--cmake-dir"], ["--cmake"]):
-        print(prefix() / "lib" / "cmake" / "hewn")
-        return
     if sys.argv[1:2] == ["demo"]:
         from hewn import demo
 
         sys.exit(demo.main(sys.argv[2:]))
-    os.execv(prefix() / "bin" / "hewn", ["hewn", *sys.argv[1:]])
+    try:
+        folder = prefix()
+    except FileNotFoundError as missing:
+        sys.exit(str(missing))
+    if sys.argv[1:] in (["--cmake-dir"], ["--cmake"]):
+        print(folder / "lib" / "cmake" / "hewn")
+        return
+    os.execv(folder / "bin" / "hewn", ["hewn", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/CommandLine.h"
 #include "lib/Support/Printable.h"
+#include "lib/Tools/Models/Messages.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -93,20 +94,11 @@ cl::OptionCategory &diagnosticsFlags() {
   return category;
 }
 
-void printMessage(StringRef text) {
-  static const char *noColor = std::getenv("NO_COLOR"); // https://no-color.org: set and not empty
-  static const bool colors = llvm::errs().has_colors() && !(noColor && *noColor);
-  auto [kind, rest] = text.split(':');
-  bool isMessage = llvm::is_contained({"error", "warning", "note"}, kind);
-  if (colors && isMessage) {
-    auto color = kind == "error"     ? llvm::raw_ostream::RED
-                 : kind == "warning" ? llvm::raw_ostream::MAGENTA
-                                     : llvm::raw_ostream::CYAN;
-    llvm::errs().changeColor(color, /*Bold=*/true) << kind << ":";
-    llvm::errs().resetColor() << rest << "\n";
-  } else {
-    llvm::errs() << text << "\n";
-  }
+void printMessage(StringRef text) { printMessage(llvm::errs(), text); }
+
+bool printError(const std::string &why) {
+  printMessage("error: " + why);
+  return false;
 }
 
 bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {

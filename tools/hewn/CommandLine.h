@@ -57,9 +57,10 @@ bool wantsValue(llvm::cl::Option *flag);
 /// `command`. Returns false after printing errors.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
 
-/// Prints a message to the standard error. A prefix "error:", "warning:" or "note:" is colored if
-/// the standard error is a terminal and NO_COLOR is not set.
+/// Prints a message to the standard error, as the function of lib/Tools/Models/Messages.h does.
 void printMessage(llvm::StringRef text);
+/// Prints an error to the standard error. Returns false.
+bool printError(const std::string &why);
 
 /// Prints the description of `command` and its flags, grouped, in at most 100 columns.
 void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);

@@ -6,10 +6,10 @@
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
 #include "lib/Target/Targets.h"
-#include "tools/hewn/Arrays/Calibration.h"
+#include "lib/Tools/Models/Messages.h"
+#include "lib/Tools/Models/Record.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Pages/QuantizeReport.h"
-#include "tools/hewn/Record.h"
 #include "tools/hewn/Serve/TritonRepository.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -200,191 +200,16 @@ static std::string chosenDimNames() {
 }
 
 CompileFlags compileFlags() {
-  return {target,    precision, dims,  limits,   customOps, tunings,       threads,      cacheDir,        remarks,
-          partition, cluster,   naive, quantize, calibrate, leastDecibels, largestError, chosenDimNames()};
-}
-
-std::string shellWord(const std::string &text) {
-  if (!text.empty() &&
-      llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || StringRef("_@%+=:,./-").contains(c); }))
-    return text;
-  std::string quoted = "'";
-  for (char c : text)
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string flagsText(const CompileFlags &flags) {
-  std::string all;
-  auto add = [&](const cl::Option &flag, const std::string &value) {
-    all += " --" + flag.ArgStr.str() + " " + shellWord(value);
-  };
-  auto addEach = [&](const cl::Option &flag, const std::vector<std::string> &values) {
-    for (const std::string &value : values)
-      add(flag, value);
-  };
-  if (flags.target != "host")
-    add(target, flags.target);
-  if (flags.precision != nameOf(Precision::Highest))
-    add(precision, flags.precision);
-  addEach(*std::addressof(dims), flags.dims);
-  if (flags.dimNames != "lenient")
-    add(dimNames, flags.dimNames);
-  addEach(*std::addressof(limits), flags.limits);
-  addEach(*std::addressof(customOps), flags.customOps);
-  addEach(*std::addressof(tunings), flags.tunings);
-  if (!flags.partition.empty())
-    add(partition, flags.partition);
-  if (!flags.cluster.empty())
-    add(cluster, flags.cluster);
-  if (flags.threads != 1)
-    add(threads, std::to_string(flags.threads));
-  if (!flags.quantize.empty())
-    add(quantize, flags.quantize);
-  if (!flags.calibrate.empty())
-    add(calibrate, flags.calibrate);
-  auto addBound = [&](const cl::Option &flag, double bound) {
-    if (bound > 0)
-      add(flag, llvm::formatv("{0}", bound));
-  };
-  addBound(leastDecibels, flags.leastDecibels);
-  addBound(largestError, flags.largestError);
-  return all + (flags.naive ? " -O0" : "");
-}
-
-namespace {
-
-/// Shows the current stage in one line of a terminal, once the compilation takes longer than 1 s.
-struct Progress {
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  bool shown = false;
-  static void tell(void *user, const char *stage) {
-    auto *self = static_cast<Progress *>(user);
-    std::chrono::duration<double> past = std::chrono::steady_clock::now() - self->begin;
-    if (past.count() < 1 || !llvm::sys::Process::StandardErrIsDisplayed())
-      return;
-    llvm::errs() << "\r\033[Khewn: " << stage << " ..." << llvm::format(" %.0f s", past.count());
-    self->shown = true;
-  }
-  ~Progress() {
-    if (shown)
-      llvm::errs() << "\r\033[K";
-  }
-};
-
-} // namespace
-
-/// Returns an error if flags are given without the flags that they require, or an empty string.
-static std::string whyNotTogether(const CompileFlags &flags) {
-  if (quantize.getNumOccurrences() > 0 && quantize.empty())
-    return "--quantize requires a scheme, such as int8, or a file";
-  if (flags.quantize.empty() && !flags.calibrate.empty())
-    return "--calibrate requires --quantize, for example --quantize=int8";
-  if (flags.leastDecibels > 0 && flags.calibrate.empty())
-    return "--min-sqnr requires calibration samples: --calibrate FOLDER";
-  if (flags.largestError > 0 && flags.calibrate.empty())
-    return "--max-error requires calibration samples: --calibrate FOLDER";
-  return "";
-}
-
-static bool complain(const std::string &why, std::string *problems) {
-  if (problems)
-    *problems = why;
-  else
-    printMessage("error: " + why);
-  return false;
-}
-
-bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts *texts, std::string *problems) {
-  CalibrationFolder samples;
-  std::string problem = whyNotTogether(flags);
-  if (!problem.empty() || (!flags.calibrate.empty() && !samples.open(flags.calibrate, problem)))
-    return complain(problem, problems);
-  auto orNull = [](const std::string &given) { return given.empty() ? nullptr : given.c_str(); };
-  auto pointers = [](const std::vector<std::string> &texts) {
-    return llvm::map_to_vector(texts, [](const std::string &one) { return one.c_str(); });
-  };
-  hewn_compile_options options = {};
-  options.size = sizeof(options);
-  options.model_path = orNull(job.path);
-  options.model_bytes = job.bytes.data();
-  options.model_size = job.bytes.size();
-  options.model_folder = orNull(job.folder);
-  options.output = orNull(job.output);
-  options.emit = orNull(job.stage);
-  options.weights = orNull(job.weights);
-  options.save_weights = orNull(job.saveWeights);
-  options.name = orNull(job.name);
-  options.target = flags.target.c_str();
-  options.precision = flags.precision.c_str();
-  llvm::SmallVector<const char *> bindings = pointers(flags.dims), bounds = pointers(flags.limits);
-  options.dims = bindings.data();
-  options.num_dims = bindings.size();
-  options.dim_names = orNull(flags.dimNames);
-  options.limits = bounds.data();
-  options.num_limits = bounds.size();
-  llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
-  options.custom_ops = opsFiles.data();
-  options.num_custom_ops = opsFiles.size();
-  llvm::SmallVector<const char *> tuningFiles = pointers(flags.tunings);
-  options.tunings = tuningFiles.data();
-  options.num_tunings = tuningFiles.size();
-  options.partition = orNull(flags.partition);
-  options.cluster = orNull(flags.cluster);
-  options.quantize = orNull(flags.quantize);
-  options.least_decibels = flags.leastDecibels;
-  options.largest_error = flags.largestError;
-  if (!flags.calibrate.empty())
-    options.next_sample = CalibrationFolder::next;
-  options.next_sample_user = &samples;
-  options.remarks = orNull(flags.remarks);
-  options.cache_dir = orNull(flags.cacheDir);
-  options.no_optimize = flags.naive;
-  options.embed_weights = job.embedWeights;
-  options.transient = job.transient;
-  options.explain = job.explain;
-  hewn_compilation *compilation;
-  {
-    Progress progress;
-    options.progress = Progress::tell;
-    options.progress_user = &progress;
-    compilation = hewn_compile(&options);
-  }
-  bool ok = hewn_compilation_ok(compilation);
-  for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {
-    const hewn_compile_message &message = *hewn_compilation_message(compilation, i);
-    if (!problems)
-      printMessage(message.text);
-    else if (!message.is_warning && problems->empty())
-      *problems = message.text;
-  }
-  size_t length = 0;
-  const char *emitted = hewn_compilation_text(compilation, &length);
-  if (texts) {
-    *texts = {std::string(emitted, length),
-              hewn_compilation_quantization(compilation),
-              hewn_compilation_report(compilation),
-              {},
-              {}};
-    for (size_t i = 0; i < hewn_compilation_num_inputs(compilation); ++i)
-      texts->inputs.push_back(hewn_compilation_input(compilation, i));
-    for (size_t i = 0; i < hewn_compilation_num_files(compilation); ++i)
-      texts->files.push_back(hewn_compilation_file(compilation, i));
-    auto place = [&](StringRef file) { return file == job.output ? 0 : file.ends_with(".h") ? 1 : 2; };
-    llvm::stable_sort(texts->files, [&](StringRef a, StringRef b) { return place(a) < place(b); });
-  }
-  hewn_compilation_destroy(compilation);
-  return ok;
+  return {target,   precision, dims,          limits,       customOps,        tunings,
+          threads,  cacheDir,  remarks,       partition,    cluster,          naive,
+          quantize, calibrate, leastDecibels, largestError, chosenDimNames(), quantize.getNumOccurrences() > 0};
 }
 
 bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
-  if (path.empty())
-    return true;
-  for (const std::string &other : others)
-    if (path == other || (!other.empty() && llvm::sys::fs::equivalent(path, other)))
-      return complain("'" + path + "' is also the model or another file of this command", nullptr);
-  std::string why = whyNotWritable(path);
-  return why.empty() || complain("can't write '" + path + "': " + why, nullptr);
+  llvm::Error error = expectWritable(path, others);
+  bool isWritable = !error;
+  printErrors(llvm::errs(), std::move(error));
+  return isWritable;
 }
 
 /// Writes the report to `path` in the format of its extension. Returns false after printing an
@@ -392,7 +217,7 @@ bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
 static bool tellReport(const std::string &path, const std::string &json) {
   std::string text = path.empty() ? "" : reportAs(llvm::sys::path::extension(path), json);
   llvm::Error error = path.empty() ? llvm::Error::success() : writeFile(path, text);
-  return !error || complain(llvm::toString(std::move(error)), nullptr);
+  return !error || printError(llvm::toString(std::move(error)));
 }
 
 /// Returns, for example, "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)".
@@ -482,7 +307,7 @@ static bool compileForTriton(CompileJob job, const CompileFlags &flags, CompileT
     if (llvm::isDigit(job.name.front()))
       job.name = "_" + job.name;
   }
-  if (!compileModel(job, flags, &texts))
+  if (!compileModel(job, flags, llvm::errs(), &texts))
     return false;
   texts.files.clear();
   return repository.finish(states, texts.files);
@@ -516,7 +341,7 @@ static bool writeDepfile(const std::string &path, const std::string &output, std
   for (const std::string &input : inputs)
     text += " \\\n  " + makePath(input);
   llvm::Error failed = writeFile(path, text + "\n");
-  return !failed || complain(llvm::toString(std::move(failed)), nullptr);
+  return !failed || printError(llvm::toString(std::move(failed)));
 }
 
 int compileMain() {
@@ -539,7 +364,7 @@ int compileMain() {
   CompileTexts texts;
   const auto begin = std::chrono::steady_clock::now();
   if (!canWrite(reportPath, {job.path, job.output}) || !canWrite(depfilePath, {job.path, job.output, reportPath}) ||
-      !(toTriton ? compileForTriton(job, flags, texts) : compileModel(job, flags, &texts)) ||
+      !(toTriton ? compileForTriton(job, flags, texts) : compileModel(job, flags, llvm::errs(), &texts)) ||
       !tellReport(reportPath, texts.report) ||
       !writeDepfile(depfilePath, job.output, std::move(texts.inputs), flags.calibrate))
     return 1;
@@ -559,18 +384,18 @@ int compileMain() {
 int quantizeMain() {
   const std::string reportPath = report, chosenPath = chosen;
   CompileFlags flags = compileFlags();
-  if (flags.quantize.empty())
+  if (!flags.quantizes)
     flags.quantize = "int8";
   CompileJob job;
   job.path = quantized;
   job.stage = "graph"; // the earliest stage; its text is not used
   CompileTexts texts;
   if (!canWrite(chosenPath, {job.path}) || !canWrite(reportPath, {job.path, chosenPath}) ||
-      !compileModel(job, flags, &texts) || !tellReport(reportPath, texts.report))
+      !compileModel(job, flags, llvm::errs(), &texts) || !tellReport(reportPath, texts.report))
     return 1;
   if (!chosenPath.empty())
     if (llvm::Error error = writeFile(chosenPath, texts.quantization)) {
-      complain(llvm::toString(std::move(error)), nullptr);
+      printError(llvm::toString(std::move(error)));
       return 1;
     }
   if (reportPath.empty())

@@ -9,8 +9,8 @@
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Artifacts.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Json.h"
 #include "tools/hewn/Pages/Page.h"
-#include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -106,23 +106,18 @@ static StringRef stateOfWeights(const std::string &artifact, const json::Object 
   return isOurs ? "found" : "other";
 }
 
-static bool complain(const std::string &why) {
-  printMessage("error: " + why);
-  return false;
-}
-
 /// Fills `record` with the inputs, outputs and metadata of the file. Returns false after printing
 /// an error.
 static bool describe(const std::string &path, json::Object &record) {
   std::string why;
   std::unique_ptr<llvm::MemoryBuffer> file = openRegular(path, why);
   if (!file)
-    return complain("can't read " + path + ": " + why);
+    return printError("can't read " + path + ": " + why);
   if (isArtifact(file->getBuffer())) {
     llvm::Expected<ArtifactDescription> artifact = describeArtifact(*file);
     if (!artifact)
       // The error may quote unprintable bytes of the file.
-      return complain(printable(path + ": " + llvm::toString(artifact.takeError())));
+      return printError(printable(path + ": " + llvm::toString(artifact.takeError())));
     json::Array models;
     for (json::Object &model : artifact->models) {
       if (json::Object *weights = model.getObject("weights"); weights && weights->getString("file"))
@@ -159,10 +154,6 @@ template <typename Visit> static void each(const json::Object &object, StringRef
   if (const json::Array *list = object.getArray(key))
     for (const json::Value &value : *list)
       visit(value);
-}
-
-std::string bytesText(double count) {
-  return count < 1e6 ? llvm::formatv("{0:f1} kB", count / 1e3).str() : llvm::formatv("{0:f1} MB", count / 1e6).str();
 }
 
 static void printTensors(const json::Object &model, StringRef key, StringRef indent) {

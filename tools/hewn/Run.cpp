@@ -2,14 +2,14 @@
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
+#include "lib/Tools/Profile/Measure.h"
+#include "lib/Tools/Profile/Roofline.h"
+#include "lib/Tools/Profile/Suggestions.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Loaded.h"
-#include "tools/hewn/Measure/Interrupt.h"
-#include "tools/hewn/Measure/Measure.h"
-#include "tools/hewn/Measure/Roofline.h"
-#include "tools/hewn/Measure/Suggestions.h"
+#include "tools/hewn/Interrupt.h"
+#include "tools/hewn/Json.h"
+#include "tools/hewn/Loading.h"
 #include "tools/hewn/Pages/Pages.h"
-#include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -61,20 +61,15 @@ struct Output {
 };
 } // namespace
 
-static bool complain(const std::string &why) {
-  printMessage("error: " + why);
-  return false;
-}
-
 /// Writes the outputs to the requested files. Returns false after printing an error.
 static bool writeOutputs(const RunArguments &said, std::vector<Output> &outputs) {
   std::string problem;
   if (llvm::sys::path::extension(said.file) == ".npy") {
     if (outputs.size() != 1)
-      return complain("the model has " + std::to_string(outputs.size()) +
-                      " outputs, but an .npy file holds one array: use --output FILE.npz or --output-dir FOLDER");
+      return printError("the model has " + std::to_string(outputs.size()) +
+                        " outputs, but an .npy file holds one array: use --output FILE.npz or --output-dir FOLDER");
     if (!writeNpy(said.file, outputs.front().array, problem))
-      return complain(problem);
+      return printError(problem);
     outputs.front().file = said.file;
   } else if (!said.file.empty()) {
     std::vector<std::pair<std::string, Array>> named;
@@ -83,18 +78,18 @@ static bool writeOutputs(const RunArguments &said, std::vector<Output> &outputs)
       output.file = said.file;
     }
     if (!writeNpz(said.file, named, problem))
-      return complain(problem);
+      return printError(problem);
   }
   if (said.folder.empty())
     return true;
   if (std::error_code error = llvm::sys::fs::create_directories(said.folder))
-    return complain("can't create " + said.folder + ": " + error.message());
+    return printError("can't create " + said.folder + ": " + error.message());
   for (Output &output : outputs) {
     std::string file = output.name;
     std::replace(file.begin(), file.end(), '/', '_'); // output names may contain slashes
     output.file = said.folder + "/" + file + ".npy";
     if (!writeNpy(output.file, output.array, problem))
-      return complain(problem);
+      return printError(problem);
   }
   return true;
 }
@@ -103,10 +98,10 @@ int runMain() {
   const RunArguments said;
   llvm::StringRef extension = llvm::sys::path::extension(said.file);
   if (!said.file.empty() && extension != ".npz" && extension != ".npy") {
-    complain("--output expects FILE.npz or, for a single output, FILE.npy; got '" + said.file + "'");
+    printError("--output expects FILE.npz or, for a single output, FILE.npy; got '" + said.file + "'");
     return 2;
   }
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {});
+  std::unique_ptr<Loaded> loaded = openModel(said.modelPath, {});
   std::vector<Array> inputs, arrays;
   if (!loaded || !gatherInputs(*loaded, said.inputs, inputs) || !loaded->run(inputs, arrays))
     return 1;
@@ -138,13 +133,15 @@ int runMain() {
 int benchMain() {
   const RunArguments said;
   std::vector<std::string> sizes;
-  std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {.sizes = &sizes});
+  std::unique_ptr<Loaded> loaded = openModel(said.modelPath, {.sizes = &sizes});
   MeasuredInputs inputs;
   std::vector<Array> outputs;
   if (!loaded || !measuredInputs(*loaded, said.inputs, sizes, inputs) || !loaded->run(inputs.arrays, outputs))
     return 1;
   Measurement measurement(*loaded, inputs);
-  if (!measure(said.time, 3, measurement, [&] { return loaded->run(inputs.arrays, outputs); }))
+  auto runOnce = [&] { return loaded->run(inputs.arrays, outputs); };
+  if (InterruptStopsMeasuring interrupt;
+      !measure(said.time, 3, measurement, [&] { return interrupt.happened(); }, runOnce))
     return 1;
   // The device time is not measured for split models, because a rank that runs alone would wait for
   // the other ranks.
@@ -203,7 +200,7 @@ int explainMain() {
     llvm::errs() << "error: --html cannot be combined with --cluster\n";
     return 2;
   }
-  if (!canWrite(page, {job.path, flags.remarks}) || !compileModel(job, flags, &texts))
+  if (!canWrite(page, {job.path, flags.remarks}) || !compileModel(job, flags, llvm::errs(), &texts))
     return 1;
   if (job.stage == "explain") {
     llvm::outs() << texts.stage;
@@ -219,7 +216,7 @@ int explainMain() {
     json::Object shown(object);
     addRoofline(shown, flags);
     if (llvm::Error error = writeFile(page, explainPage(shown, job.path)))
-      return !complain(llvm::toString(std::move(error)));
+      return !printError(llvm::toString(std::move(error)));
     if (!isJson)
       llvm::errs() << "wrote " << printable(page) << "\n";
   }

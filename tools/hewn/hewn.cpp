@@ -6,7 +6,7 @@
 #include "lib/Support/Printable.h"
 #include "lib/Target/Targets.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Measure/Interrupt.h"
+#include "tools/hewn/Interrupt.h"
 #include "tools/hewn/Subcommands.h"
 
 #include "llvm/ADT/SmallVector.h"

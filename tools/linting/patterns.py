@@ -41,7 +41,13 @@ PATTERNS = [
         r"\bPy[A-Z][a-z]+_[A-Z][A-Z_]+\(",
         "python",
     ),
-    Pattern("reads an option or the environment", r"cl::(opt|list)\b|\bgetenv\(", "dialects lib runtime"),
+    Pattern(
+        "reads an option or the environment",
+        r"cl::(opt|list)\b|\bgetenv\(",
+        "dialects lib runtime",
+        # NO_COLOR, and the variables of MPI's launchers.
+        ("lib/Tools/Models/Messages.cpp", "lib/Tools/Models/Ranks.cpp"),
+    ),
     Pattern(
         "uses onnxruntime directly: use test/Numeric/sessions.py",
         r"InferenceSession\(",
@@ -124,13 +130,13 @@ PATTERNS = [
         "includes the header of an operating system: use lib/Support/Files, or llvm/Support",
         r"#include <(dlfcn|elf|fcntl|link|poll|pthread|sched|signal|spawn|unistd|windows|(linux|mach|sys)/\w+)\.h>",
         "dialects lib tools",
-        # Subcommands that measure processors, start processes or load MPI.
+        # Tools that measure processors, start processes or load MPI.
         (
             "lib/Support/",
             "lib/Target/",
-            "tools/hewn/Measure/Counters.cpp",
-            "tools/hewn/Ranks/",
-            "tools/hewn/Reduce/ChildProcess.cpp",
+            "lib/Tools/Models/ChildProcess.cpp",
+            "lib/Tools/Models/Ranks.",
+            "lib/Tools/Profile/Counters.cpp",
             "tools/measure/",
         ),
     ),

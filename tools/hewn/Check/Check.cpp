@@ -9,7 +9,7 @@
 #include "tools/hewn/Check/CheckReport.h"
 #include "tools/hewn/Check/TimeLimit.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Record.h"
+#include "tools/hewn/Json.h"
 #include "tools/hewn/Reduce/PartSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -562,7 +562,7 @@ int reportLate(const CheckArguments &said, const Progress &progress) {
 
 static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   std::vector<std::pair<std::string, Array>> arrays;
-  if (!readArrays(said.inputs, arrays))
+  if (!readArrays(said.inputs, arrays, llvm::errs()))
     return Failed;
   Progress progress;
   TimeLimit limit(said.seconds, [&] { return reportLate(said, progress); });
@@ -571,7 +571,7 @@ static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   CompileJob job;
   job.path = said.path;
   job.name = "model";
-  std::unique_ptr<Loaded> artifact = Loaded::compile(job, said.flags, nullptr);
+  std::unique_ptr<Loaded> artifact = Loaded::compile(job, said.flags, llvm::errs(), nullptr);
   if (!artifact)
     return Failed;
   Diagnostics diagnostics;
@@ -618,7 +618,7 @@ int checkMain() {
   CompileTexts texts;
   Progress progress;
   TimeLimit limit(said.seconds, [&] { return reportLate(said, progress); });
-  if (!compileModel(job, said.flags, &texts))
+  if (!compileModel(job, said.flags, llvm::errs(), &texts))
     return Failed;
   limit.stop();
   if (said.isJson)

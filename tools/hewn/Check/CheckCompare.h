@@ -5,7 +5,7 @@
 #define HEWN_TOOLS_HEWN_CHECK_CHECKCOMPARE_H
 
 #include "lib/Support/Precision.h"
-#include "tools/hewn/Arrays/Npy.h"
+#include "lib/Tools/Models/Npy.h"
 #include <optional>
 #include <random>
 #include <string>

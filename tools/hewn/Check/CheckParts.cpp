@@ -142,7 +142,7 @@ std::unique_ptr<Loaded> Parts::compile(const ModelGraph::Part &part, bool naive,
   job.bytes = bytes;
   job.folder = model.folder();
   job.name = "model";
-  return Loaded::compile(job, flagsFor(part, naive), &problem);
+  return Loaded::compile(job, flagsFor(part, naive), llvm::errs(), &problem);
 }
 
 hewn_status Parts::run(Loaded &loaded, const Values &feeds, unsigned move, Values &results) const {
@@ -340,7 +340,7 @@ std::optional<Judgement> Parts::judgeWritten(const ModelGraph::Part &part, const
   CompileJob job;
   job.bytes = bytes;
   job.name = "model";
-  std::unique_ptr<Loaded> loaded = Loaded::compile(job, flagsFor(part, /*naive=*/false), &problem);
+  std::unique_ptr<Loaded> loaded = Loaded::compile(job, flagsFor(part, /*naive=*/false), llvm::errs(), &problem);
   return loaded ? judgeLoaded(part, *loaded, feeds, problem) : std::nullopt;
 }
 

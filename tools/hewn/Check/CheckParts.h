@@ -5,8 +5,8 @@
 #define HEWN_TOOLS_HEWN_CHECK_CHECKPARTS_H
 
 #include "lib/Importer/ONNX/Protos/ModelGraph.h"
+#include "lib/Tools/Models/Loaded.h"
 #include "tools/hewn/Check/CheckCompare.h"
-#include "tools/hewn/Loaded.h"
 #include "tools/hewn/Subcommands.h"
 #include <map>
 #include <set>

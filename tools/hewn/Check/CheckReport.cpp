@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Check/CheckReport.h"
 #include "lib/Support/Printable.h"
-#include "tools/hewn/Record.h"
+#include "lib/Tools/Models/Record.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/Measure/Roofline.h"
+#include "lib/Tools/Models/Record.h"
+#include "lib/Tools/Profile/Roofline.h"
 #include "tools/hewn/Pages/Graph/GraphSection.h"
 #include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Pages/Pictures.h"
 #include "tools/hewn/Pages/Sections.h"
-#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_TOOLS_HEWN_PAGES_H
 #define HEWN_TOOLS_HEWN_PAGES_H
 
-#include "tools/hewn/Measure/Trace.h"
+#include "lib/Tools/Profile/Trace.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
 #include <string>

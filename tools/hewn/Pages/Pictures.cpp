@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Pages/Pictures.h"
-#include "tools/hewn/Measure/Roofline.h"
-#include "tools/hewn/Record.h"
+#include "lib/Tools/Models/Record.h"
+#include "lib/Tools/Profile/Roofline.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -2,8 +2,8 @@
 //
 // Report of a quantization (accuracy, size, time) as text and as a page.
 #include "tools/hewn/Pages/QuantizeReport.h"
+#include "lib/Tools/Models/Record.h"
 #include "tools/hewn/Pages/Page.h"
-#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Pages/Sections.h"
-#include "tools/hewn/Measure/Roofline.h"
+#include "lib/Tools/Models/Record.h"
+#include "lib/Tools/Profile/Roofline.h"
 #include "tools/hewn/Pages/Pictures.h"
-#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -207,7 +207,7 @@ void Look::run() {
   job.path = path;
   job.name = "model";
   std::string problem;
-  artifact = Loaded::compile(job, question.flags, &problem);
+  artifact = Loaded::compile(job, question.flags, llvm::errs(), &problem);
   tellField(tell, "compiled", since(begin));
   if (!artifact)
     return tellField(tell, "error", jsonText(problem));

@@ -4,8 +4,8 @@
 #ifndef HEWN_TOOLS_HEWN_REDUCE_PROBE_H
 #define HEWN_TOOLS_HEWN_REDUCE_PROBE_H
 
+#include "lib/Tools/Models/ChildProcess.h"
 #include "tools/hewn/Check/CheckParts.h"
-#include "tools/hewn/Reduce/ChildProcess.h"
 
 namespace hewn::tool {
 

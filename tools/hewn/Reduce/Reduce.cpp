@@ -8,8 +8,8 @@
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/CommandLine.h"
-#include "tools/hewn/Measure/Interrupt.h"
-#include "tools/hewn/Record.h"
+#include "tools/hewn/Interrupt.h"
+#include "tools/hewn/Json.h"
 #include "tools/hewn/Reduce/PartSearch.h"
 #include "tools/hewn/Reduce/Probe.h"
 
@@ -479,7 +479,7 @@ int reduceMain() {
   if (llvm::sys::path::extension(said.path) == ".mlir")
     return refuse("hewn reduce requires an ONNX model; use mlir-reduce for the text of a stage");
   std::vector<std::pair<std::string, Array>> arrays;
-  if (!readArrays(said.inputs, arrays))
+  if (!readArrays(said.inputs, arrays, llvm::errs()))
     return 1;
   Diagnostics diagnostics;
   std::unique_ptr<ModelGraph> graph = ModelGraph::load(said.path, diagnostics);

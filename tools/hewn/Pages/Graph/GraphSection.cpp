@@ -2,9 +2,9 @@
 #include "tools/hewn/Pages/Graph/GraphSection.h"
 #include "lib/Support/JsonWriter.h"
 #include "lib/Support/Printable.h"
-#include "tools/hewn/Measure/Roofline.h"
+#include "lib/Tools/Models/Record.h"
+#include "lib/Tools/Profile/Roofline.h"
 #include "tools/hewn/Pages/Graph/TypeText.h"
-#include "tools/hewn/Record.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -5,7 +5,7 @@
 #ifndef HEWN_TOOLS_HEWN_PAGES_GRAPHSECTION_H
 #define HEWN_TOOLS_HEWN_PAGES_GRAPHSECTION_H
 
-#include "tools/hewn/Measure/Trace.h"
+#include "lib/Tools/Profile/Trace.h"
 #include "tools/hewn/Pages/Page.h"
 
 namespace hewn::tool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Pages/Graph/TypeText.h"
-#include "tools/hewn/Record.h"
+#include "lib/Tools/Models/Record.h"
 
 namespace json = llvm::json;
 using llvm::StringRef;
