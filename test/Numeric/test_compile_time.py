@@ -41,7 +41,8 @@ def test_compile_time_is_linear(form):
         return min(compile_time.seconds(compile_time.FORMS[form](count), "plan") for _ in range(2))
 
     count = COUNTS.get(form, 3000)
-    assert fastest(count) < 3 * fastest(count // 2) + 0.05
+    # Other processes slow down single measurements; a form that is not linear fails each time.
+    assert any(fastest(count) < 3 * fastest(count // 2) + 0.05 for _ in range(3))
 
 
 def seconds_to_code(path):
