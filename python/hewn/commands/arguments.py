@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def temporary_folder() -> str:
     """Creates a temporary folder and returns its path."""
+    import tempfile  # imported here because loading a library does not need it
+
     return tempfile.mkdtemp(prefix="hewn-")
 
 
