@@ -4,10 +4,8 @@
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Codegen/KernelGenerator.h"
 #include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Pipelines/Pipelines.h"
-#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Target/Targets.h"
 
 #include "mlir/Pass/Pass.h"
@@ -18,8 +16,6 @@ namespace hewn {
 
 void registerDialects(DialectRegistry &registry) {
   registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect>();
-  plan::registerScheduleModels(registry);
-  codegen::registerKernelGenerators(registry);
   codegen::registerLoweringDialects(registry);
   target::registerDialects(registry);
   registerStageDialects(registry);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
 #include "lib/Codegen/Emit/LinkerTool.h"
+#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
@@ -40,6 +42,8 @@ void initialize() {
 }
 
 void registerDialects(mlir::DialectRegistry &registry) {
+  plan::registerScheduleModels(registry);
+  codegen::registerKernelGenerators(registry);
   for (const Target *family : families())
     family->registerDialects(registry);
 }

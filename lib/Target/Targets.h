@@ -11,7 +11,8 @@ namespace hewn::target {
 /// Initializes LLVM's code generators of all targets. May be called more than once.
 void initialize();
 
-/// Register the ops that only one family has (the nvptx dialect), and the passes that lower them.
+/// Register the ops that only one family has (the nvptx dialect), the schedule models and kernel
+/// generators of all targets, and the passes that lower these ops.
 void registerDialects(mlir::DialectRegistry &registry);
 void registerPasses();
 

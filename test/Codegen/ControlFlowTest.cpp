@@ -93,6 +93,7 @@ DialectRegistry dialects() {
   DialectRegistry registry;
   registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect, hewn::test::TestDialect>();
   codegen::registerLoweringDialects(registry);
+  target::registerDialects(registry);
   return registry;
 }
 
