@@ -45,10 +45,10 @@ public:
     return registerTile(op, shape, block);
   }
 
-  bool multipliesBfloat16(graph::ContractOpInterface op, unsigned terms) const override {
+  bool multipliesBfloat16(graph::ContractOpInterface op, unsigned components) const override {
     Builder b(op.getContext());
     Type half = b.getBF16Type(), sum = b.getF32Type();
-    return findMatrix(op, half, half, sum) || (terms == 1 && findDot(op, half, half, sum));
+    return findMatrix(op, half, half, sum) || (components == 1 && findDot(op, half, half, sum));
   }
 
   std::optional<RoundedOperands> roundedOperands(graph::ContractOpInterface op) const override {

@@ -87,8 +87,8 @@ public:
   /// See plan::chooseContractTile.
   virtual ContractTile contractTile(mlir::Operation *op, const ContractShape &shape, int64_t block) const = 0;
 
-  /// Returns whether MMAs compute the contraction in the kernel of a thread block, with the reason
-  /// if not.
+  /// Returns whether the thread blocks of a kernel compute the contraction by matrix instructions,
+  /// with the reason if not.
   virtual Eligibility multipliesMatrices(graph::ContractOpInterface op) const;
   /// Returns true if the instructions for the contraction need operands that are contiguous along
   /// K.
@@ -96,13 +96,13 @@ public:
   /// Returns the fastest tile of a thread block for a contraction that `multipliesMatrices`, with a
   /// number of split-K partials if `maySplit`. Returns null if no tile fits in shared memory.
   virtual GpuTileAttr blockTile(graph::ContractOpInterface op, bool maySplit) const;
-  /// Returns the estimated cost of the contraction in a kernel of thread blocks: the number of
-  /// 32-bit multiply-adds that warp MMA executes in the same time.
+  /// Returns the estimated cost of the contraction in a kernel of thread blocks, as the number of
+  /// 32-bit multiply-adds that the target's matrix instructions execute in the same time.
   virtual graph::DimExpr blockWork(graph::ContractOpInterface op) const;
 
-  /// Returns true if instructions multiply `terms` bfloat16 components of each float32 operand of
-  /// the contraction (1: rounded operands).
-  virtual bool multipliesBfloat16(graph::ContractOpInterface op, unsigned terms) const = 0;
+  /// Returns true if the target has instructions for the contraction with each float32 operand
+  /// split into this number of bfloat16 components. 1: operands that are rounded to bfloat16.
+  virtual bool multipliesBfloat16(graph::ContractOpInterface op, unsigned components) const = 0;
   /// Returns which operands of the contraction are rounded to bfloat16, or nullopt if the expected
   /// times of the methods decide (BfloatSchedule.h).
   virtual std::optional<RoundedOperands> roundedOperands(graph::ContractOpInterface op) const = 0;

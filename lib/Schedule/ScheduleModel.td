@@ -10,7 +10,7 @@ def ScheduledTarget : AttrInterface<"ScheduledTarget"> {
   let cppNamespace = "::hewn::plan";
   let description = [{
     A target description with a plan::ScheduleModel. The attributes of the plan dialect implement
-    the interface by external models, which plan::registerScheduleModels attaches.
+    the interface by external models, which target::registerDialects attaches.
   }];
   let methods = [
     InterfaceMethod<"Returns the model of the target's kernels.", "const ::hewn::plan::ScheduleModel &", "getScheduleModel">,

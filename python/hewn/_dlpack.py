@@ -60,7 +60,7 @@ def opened(value: Any, stream: int | None = None) -> tuple[object, DLTensor, boo
     """Returns the capsule, its tensor, and whether the tensor is writable.
 
     The capsule owns the memory until it is destroyed (it is not consumed). `stream` is the device
-    stream that reads the tensor; None on the host.
+    stream that reads the tensor, or None if the host reads it.
     """
     asked = {} if stream is None else {"stream": stream}
     try:

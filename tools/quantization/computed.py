@@ -30,25 +30,27 @@ node = helper.make_node
 class Case:
     """A matmul of [batch, rows, depth] by [batch, depth, columns].
 
-    If `turned` is true, the right operand is stored transposed ([batch, columns, depth]), as the
+    If `transposed` is true, the right operand is stored as ([batch, columns, depth]), as the
     keys of attention are.
     """
 
-    def __init__(self, batch: tuple[int, ...], rows: int, depth: int, columns: int, turned: bool) -> None:
-        self.name = f"{'x'.join(map(str, (*batch, rows, depth)))} by {depth}x{columns}{', turned' if turned else ''}"
+    def __init__(self, batch: tuple[int, ...], rows: int, depth: int, columns: int, transposed: bool) -> None:
+        self.name = (
+            f"{'x'.join(map(str, (*batch, rows, depth)))} by {depth}x{columns}{', transposed' if transposed else ''}"
+        )
         self.shapes = {
             "x": (*batch, rows, depth),
-            "w": (*batch, columns, depth) if turned else (*batch, depth, columns),
+            "w": (*batch, columns, depth) if transposed else (*batch, depth, columns),
         }
-        self.turned, self.rank = turned, len(batch) + 2
+        self.transposed, self.rank = transposed, len(batch) + 2
         self.rng = np.random.default_rng(0)
 
     def turn(self, name: str, nodes: list[onnx.NodeProto]) -> str:
         """Adds a Transpose if the second operand is stored transposed, and returns the operand's name."""
-        if self.turned:
+        if self.transposed:
             order = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
-            nodes.append(node("Transpose", [name], ["turned"], perm=order))
-        return "turned" if self.turned else name
+            nodes.append(node("Transpose", [name], ["transposed"], perm=order))
+        return "transposed" if self.transposed else name
 
     def model(
         self,
@@ -127,14 +129,14 @@ def main() -> None:
     options = parser.parse_args()
     for target in [None] if options.onnxruntime else options.target or ["host"]:
         print(f"| {target or 'onnxruntime'} | MatMulInteger | with zero points | QDQ |\n| --- | --- | --- | --- |")
-        for batch, rows, depth, columns, turned in (
+        for batch, rows, depth, columns, transposed in (
             ((12,), 128, 64, 128, True),
             ((12,), 128, 128, 64, False),
             ((), 512, 64, 512, True),
             ((), 512, 512, 64, False),
         ):
             for count in options.rows or [rows]:
-                case = Case(batch, count, depth, columns, turned)
+                case = Case(batch, count, depth, columns, transposed)
                 models = case.integers(zeros=False), case.integers(zeros=True), case.quantized()
                 figures = [microseconds(runner(model, target), feeds, options.seconds) for model, feeds in models]
                 print(f"| {case.name} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |", flush=True)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _loaded = threading.local()
 
 
-def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
+def _converted(values: np.ndarray, dtype: np.dtype, prefix: str) -> np.ndarray:
     """Converts numbers of a frame to the type of an input, since the user usually did not choose the types of a frame.
 
-    Only the precision of floats may be lost. Raises ValueError, whose message starts with `told`,
+    Only the precision of floats may be lost. Raises ValueError, whose message starts with `prefix`,
     if fractions would become integers or if a number is out of range.
     """
     # Also matches int4 of ml_dtypes.
@@ -33,7 +33,7 @@ def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
     if kind not in "iufb" or dtype.kind == "O" or values.dtype == dtype:
         return values
     if kind == "f" and (whole or dtype.kind == "b"):
-        raise ValueError(f"{told} hold fractions")
+        raise ValueError(f"{prefix} hold fractions")
     if kind in "iu" and len(values) and (whole or dtype.kind == "b"):
         low, high = 0, 1
         if whole:
@@ -41,13 +41,13 @@ def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
             low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         for found in (int(values.min()), int(values.max())):
             if not low <= found <= high:
-                raise ValueError(f"{told} hold {found}")
+                raise ValueError(f"{prefix} hold {found}")
     with np.errstate(over="ignore"):
         converted = values.astype(dtype)
     if not (whole or dtype.kind == "b"):
         lost = np.isfinite(values) & ~np.isfinite(converted.astype(np.float64))
         if lost.any():
-            raise ValueError(f"{told} hold {values[lost].flat[0]}")
+            raise ValueError(f"{prefix} hold {values[lost].flat[0]}")
     return converted
 
 
@@ -110,8 +110,8 @@ class FramePredictor:
                 raise ValueError(f"the frame has no column {', '.join(map(str, missing))}")
             values = frame[columns].to_numpy() if single else frame[list(columns)].to_numpy()
             names = [columns] if single else columns
-            told = f"input '{tensor.name}' is {tensor.dtype}, its columns {', '.join(map(str, names))}"
-            batch[tensor.name] = _converted(values, tensor.dtype, told)
+            prefix = f"input '{tensor.name}' is {tensor.dtype}, its columns {', '.join(map(str, names))}"
+            batch[tensor.name] = _converted(values, tensor.dtype, prefix)
         return batch
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -68,8 +68,8 @@ public:
   }
 
   /// The kernels implement bf16x3 and bf16x6 in the MMA itself, without split operands.
-  bool multipliesBfloat16(graph::ContractOpInterface op, unsigned terms) const override {
-    return terms == 1 && gpuOf(op).getMmasPerProduct() > 0;
+  bool multipliesBfloat16(graph::ContractOpInterface op, unsigned components) const override {
+    return components == 1 && gpuOf(op).getMmasPerProduct() > 0;
   }
 
   /// Only the weights are rounded in two cases: the GEMM is too skinny for MMA; or no kernel
