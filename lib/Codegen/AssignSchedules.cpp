@@ -2,7 +2,7 @@
 //
 // Chooses the schedule of a plan.kernel (see Passes.td).
 #include "lib/Codegen/Contract/Tunable.h"
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Schedule/Tuning.h"
 #include "lib/Support/Diagnostics.h"

@@ -3,7 +3,7 @@
 // Lowers a plan.kernel to loops by the kernel generator of its schedule (see Passes.td).
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Simt/Simt.h"
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_COMPILER_H
 #define HEWN_LIB_COMPILER_COMPILER_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 #include "lib/Support/Diagnostics.h"
 #include "llvm/ADT/StringRef.h"
 #include <functional>

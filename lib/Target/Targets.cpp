@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
 #include "lib/Codegen/Emit/LinkerTool.h"
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 #include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Printable.h"

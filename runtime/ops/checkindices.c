@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckIndices: fails a run if an index or length is out of range.
-#include "combine.h"
+#include "ops/scatter/combine.h"
 
 /// Number of indices that are checked at once, without a branch for each.
 enum { TOGETHER = 256 };

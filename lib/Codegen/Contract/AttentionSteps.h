@@ -6,7 +6,7 @@
 #define HEWN_LIB_CODEGEN_CONTRACT_ATTENTIONSTEPS_H
 
 #include "dialects/Graph/Contract/FusedAttention.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

@@ -6,7 +6,7 @@
 #define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTFORM_H
 
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 #include "lib/Support/Remarks.h"
 
 namespace hewn::codegen {

@@ -15,7 +15,7 @@
 
 #include "lib/Codegen/BlockedSum.h"
 #include "lib/Codegen/Contract/ContractForm.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

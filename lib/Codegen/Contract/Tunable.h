@@ -9,7 +9,7 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_TUNABLE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_TUNABLE_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

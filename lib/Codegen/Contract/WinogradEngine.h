@@ -12,7 +12,7 @@
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 #include "lib/Schedule/WinogradSchedule.h"
 
 namespace hewn::codegen {

@@ -9,7 +9,7 @@
 #define HEWN_LIB_CODEGEN_GPU_GPU_H
 
 #include "lib/Codegen/GPU/MachineOps.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

@@ -18,7 +18,7 @@
 #define HEWN_LIB_CODEGEN_GPU_GPUENGINE_H
 
 #include "lib/Codegen/GPU/Contract/GpuContractEngine.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

@@ -10,7 +10,7 @@
 #ifndef HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
 #define HEWN_LIB_CODEGEN_LOOPS_LOOPENGINE_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

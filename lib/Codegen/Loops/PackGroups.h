@@ -12,7 +12,7 @@
 #ifndef HEWN_LIB_CODEGEN_LOOPS_PACKGROUPS_H
 #define HEWN_LIB_CODEGEN_LOOPS_PACKGROUPS_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

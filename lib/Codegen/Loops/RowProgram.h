@@ -10,7 +10,7 @@
 #ifndef HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 #define HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 #include "lib/Support/Remarks.h"
 
 namespace hewn::codegen {

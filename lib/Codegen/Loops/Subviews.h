@@ -9,7 +9,7 @@
 #define HEWN_LIB_CODEGEN_LOOPS_SUBVIEWS_H
 
 #include "dialects/Graph/Indexing/Interleave.h"
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_OBSERVATION_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_OBSERVATION_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 #include "lib/Compiler/Quantization/Distribution.h"
 #include "lib/Transforms/Quantize/Numbers/Evidence.h"
 #include "lib/Transforms/Quantize/Passes.h"

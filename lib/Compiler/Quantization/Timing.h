@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_TIMING_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_TIMING_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 
 namespace hewn::quantize {
 

@@ -88,7 +88,7 @@ plan::GpuLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
 /// of 4 bytes; sectors of 32 bytes. From the A100's white paper: the L2 cache delivers 5120 bytes
 /// per cycle to all 108 multiprocessors. Latencies are estimates: kernels on an H200 take up to
 /// twice as long as predicted, but values that fit these kernels better chose slower tiles
-/// (docs/decisions/target-descriptions.md).
+/// (docs/decisions/targets/target-descriptions.md).
 plan::GpuCostsAttr costsOf(MLIRContext *context, const Named &row) {
   return plan::GpuCostsAttr::get(context, row.rate, row.warpgroupProductsPerCycle, /*threadProductsPerCycle=*/128,
                                  /*instructionsPerCycle=*/128, row.memoryBytesPerCycle, /*l2BytesPerCycle=*/48,

@@ -5,7 +5,7 @@
 #ifndef HEWN_LIB_TOOLS_MODELS_NPY_H
 #define HEWN_LIB_TOOLS_MODELS_NPY_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 
 #include <string>
 #include <utility>

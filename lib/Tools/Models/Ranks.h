@@ -7,7 +7,7 @@
 #define HEWN_LIB_TOOLS_MODELS_RANKS_H
 
 #include "hewn/communicator.h"
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 #include <memory>
 #include <string>
 #include <sys/types.h>

@@ -5,7 +5,7 @@
 #ifndef HEWN_LIB_TOOLS_MODELS_RECORD_H
 #define HEWN_LIB_TOOLS_MODELS_RECORD_H
 
-#include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
 #include "lib/Support/JsonWriter.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -6,7 +6,7 @@
 #ifndef HEWN_LIB_CODEGEN_GPU_LOOPS_GPUWIDE_H
 #define HEWN_LIB_CODEGEN_GPU_LOOPS_GPUWIDE_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 

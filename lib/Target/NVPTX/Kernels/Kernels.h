@@ -5,7 +5,7 @@
 #define HEWN_LIB_TARGET_NVPTX_KERNELS_KERNELS_H
 
 #include "lib/Codegen/GPU/GpuEngine.h"
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 #include "lib/Target/NVPTX/Kernels/Attention/OnlineRows.h"
 
 namespace hewn::codegen {

@@ -2,16 +2,16 @@
 //
 // Generates the kernels of a target: chooses their schedules, and emits code from them. A target
 // description (#plan.cpu, #plan.gpu) provides the generator.
-#ifndef HEWN_LIB_CODEGEN_KERNELGENERATOR_H
-#define HEWN_LIB_CODEGEN_KERNELGENERATOR_H
+#ifndef HEWN_LIB_CODEGEN_KERNEL_KERNELGENERATOR_H
+#define HEWN_LIB_CODEGEN_KERNEL_KERNELGENERATOR_H
 
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 
 namespace hewn::codegen {
 class KernelGenerator;
 } // namespace hewn::codegen
 
-#include "lib/Codegen/KernelGenerator.h.inc"
+#include "lib/Codegen/Kernel/KernelGenerator.h.inc"
 
 namespace hewn::codegen {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/LoadedLibrary.h"
-#include "lib/Compiler/WasmInstance.h"
-#include "lib/Compiler/WasmLibrary.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
+#include "lib/Compiler/Load/WasmInstance.h"
+#include "lib/Compiler/Load/WasmLibrary.h"
 #include "lib/Target/Targets.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 
 using namespace mlir;
 
-#include "lib/Codegen/KernelGenerator.cpp.inc"
+#include "lib/Codegen/Kernel/KernelGenerator.cpp.inc"
 
 namespace hewn::codegen {
 

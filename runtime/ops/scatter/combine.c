@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "combine.h"
+#include "ops/scatter/combine.h"
 
 /// Combines two 16-bit floats: computes in double and rounds the result once to the 16-bit type.
 /// This gives the same bits as arithmetic in the 16-bit type.

@@ -2,8 +2,8 @@
 //
 // A WebAssembly module in wasmtime, through the C API that WebAssembly engines share (wasm.h). The
 // engine's library is loaded when a module is opened.
-#ifndef HEWN_LIB_COMPILER_WASMINSTANCE_H
-#define HEWN_LIB_COMPILER_WASMINSTANCE_H
+#ifndef HEWN_LIB_COMPILER_LOAD_WASMINSTANCE_H
+#define HEWN_LIB_COMPILER_LOAD_WASMINSTANCE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a model that is a WebAssembly module.
-#ifndef HEWN_LIB_COMPILER_WASMLIBRARY_H
-#define HEWN_LIB_COMPILER_WASMLIBRARY_H
+#ifndef HEWN_LIB_COMPILER_LOAD_WASMLIBRARY_H
+#define HEWN_LIB_COMPILER_LOAD_WASMLIBRARY_H
 
-#include "lib/Compiler/LoadedLibrary.h"
-#include "lib/Compiler/WasmInstance.h"
+#include "lib/Compiler/Load/LoadedLibrary.h"
+#include "lib/Compiler/Load/WasmInstance.h"
 
 #include <deque>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads a compiled library into this process and runs it on arrays.
-#ifndef HEWN_LIB_COMPILER_LOADEDLIBRARY_H
-#define HEWN_LIB_COMPILER_LOADEDLIBRARY_H
+#ifndef HEWN_LIB_COMPILER_LOAD_LOADEDLIBRARY_H
+#define HEWN_LIB_COMPILER_LOAD_LOADEDLIBRARY_H
 
 #include "hewn/runtime.h"
 #include <functional>

@@ -10,7 +10,7 @@ def GeneratedTarget : AttrInterface<"GeneratedTarget"> {
   let cppNamespace = "::hewn::codegen";
   let description = [{
     A target description with a codegen::KernelGenerator. The attributes of the plan dialect
-    implement the interface by external models, which codegen::registerKernelGenerators attaches.
+    implement the interface by external models, which target::registerDialects attaches.
   }];
   let methods = [
     InterfaceMethod<"Returns the generator of the target's kernels.", "const ::hewn::codegen::KernelGenerator &",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/KernelAnalysis.h"
+#include "lib/Codegen/Kernel/KernelAnalysis.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/ScheduleModel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScatterND: writes slices to positions that the rows of a tensor give.
-#include "combine.h"
+#include "ops/scatter/combine.h"
 
 int32_t hewn_part_scatternd(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
                             int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {

@@ -6,7 +6,7 @@
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/Tunable.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
-#include "lib/Codegen/KernelGenerator.h"
+#include "lib/Codegen/Kernel/KernelGenerator.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 
 #include "llvm/ADT/TypeSwitch.h"

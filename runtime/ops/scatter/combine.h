@@ -5,7 +5,7 @@
 /// \file
 /// Combines scattered updates with the existing elements.
 
-#include "element.h"
+#include "ops/element.h"
 
 enum hewn_part_reduction {
   HEWN_PART_REPLACE = 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScatterElements: writes updates to positions whose coordinate along an axis is given by a tensor.
-#include "combine.h"
+#include "ops/scatter/combine.h"
 
 int32_t hewn_part_scatterelements(hewn_context *context, const char *node, int32_t num_inputs,
                                   const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,

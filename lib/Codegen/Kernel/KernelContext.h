@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The function that a kernel is lowered to: `void k(ctx, inputs..., results..., symbols...)`.
-#ifndef HEWN_LIB_CODEGEN_KERNELCONTEXT_H
-#define HEWN_LIB_CODEGEN_KERNELCONTEXT_H
+#ifndef HEWN_LIB_CODEGEN_KERNEL_KERNELCONTEXT_H
+#define HEWN_LIB_CODEGEN_KERNEL_KERNELCONTEXT_H
 
 #include "lib/Codegen/ElementEmitter.h"
-#include "lib/Codegen/KernelAnalysis.h"
+#include "lib/Codegen/Kernel/KernelAnalysis.h"
 #include "lib/Schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The form of a kernel: what its ops compute, without memory and without a schedule.
-#ifndef HEWN_LIB_CODEGEN_KERNELANALYSIS_H
-#define HEWN_LIB_CODEGEN_KERNELANALYSIS_H
+#ifndef HEWN_LIB_CODEGEN_KERNEL_KERNELANALYSIS_H
+#define HEWN_LIB_CODEGEN_KERNEL_KERNELANALYSIS_H
 
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Contract/FusedAttention.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/WasmLibrary.h"
+#include "lib/Compiler/Load/WasmLibrary.h"
 #include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Target/Targets.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/KernelContext.h"
+#include "lib/Codegen/Kernel/KernelContext.h"
 #include "lib/Support/Remarks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
